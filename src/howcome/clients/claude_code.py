@@ -221,12 +221,9 @@ def client_version() -> tuple[int, ...] | None:
         return None
     try:
         done = subprocess.run(
-            [executable, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_SECONDS,
+            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_SECONDS,
             check=False,
-        )
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.match(rb"\s*(\d+)\.(\d+)\.(\d+)", done.stdout)

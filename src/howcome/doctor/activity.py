@@ -140,7 +140,8 @@ def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
         reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
-        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt without it stays"
+        dead = counted(counts["dead"], "batch", "batches")
+        what = f"the model failed at {dead}{lasting} ({why}); what was learnt without it stays"
         return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
     return []
 
@@ -149,7 +150,7 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     """What waits, and why; a pause after failures is told where the model is."""
     if machine.app is None or machine.settings.distiller != "llm":
         return []
-    app, done = machine.app, f"{_batches(counts['done'])} done by the model"
+    app, done = machine.app, f"{counted(counts['done'], 'batch', 'batches')} done by the model"
     why, remedy = not_allowed(machine.settings), machine.edit_config()
     if ACTIVE in why:
         remedy = f"unset {ACTIVE}"
@@ -157,15 +158,11 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
         sessions = counted(app.learn.sessions_waiting(), "session")
-        what = f"{done}, {_batches(counts['pending'])} and {sessions} wait: {why}"
+        what = f"{done}, {counted(counts['pending'], 'batch', 'batches')} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already
         return []
     return [Finding("ok", "distilling", f"{done}, {counts['pending']} wait")]
-
-
-def _batches(count: int) -> str:
-    return f"{count} batch" if count == 1 else f"{count} batches"
 
 
 def check_prompts(machine: Machine) -> list[Finding]:

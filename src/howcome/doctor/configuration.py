@@ -64,16 +64,13 @@ def _of_current(facts: dict[str, Any]) -> Finding:
 
 
 def _of_others(machine: Machine, facts: dict[str, Any]) -> list[Finding]:
-    others = [each for each in facts["models"] if each["model"] != facts["model"]]
-    return [
-        Finding(
-            "note",
-            "vectors",
-            f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now",
-            f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}",
-        )
-        for each in others
-    ]
+    found = []
+    for each in facts["models"]:
+        if each["model"] != facts["model"]:
+            what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
+            remedy = f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}"
+            found.append(Finding("note", "vectors", what, remedy))
+    return found
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:

@@ -223,16 +223,11 @@ def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bo
     try:
         stream.seek(state.offset - length)
         tail = read_fully(stream, length)
-    except READ_ERRORS:  # a packed file that is shorter now, or damaged
-        return False
-    return len(tail) == length and (not length or digest_of(tail) == digest) and _reaches(stream, state.offset)
-
-
-def _reaches(stream: BinaryIO, offset: int) -> bool:
-    try:
-        stream.seek(offset - 1)
+        if len(tail) != length or (length and digest_of(tail) != digest):
+            return False
+        stream.seek(state.offset - 1)
         return len(stream.read(1)) == 1
-    except READ_ERRORS:
+    except READ_ERRORS:  # a packed file that is shorter now, or damaged
         return False
 
 

@@ -213,7 +213,9 @@ class Ingester(RecordWriter):
                 work.commit(None)
                 raise
             if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                self._add(work, _last_line(work.state, reader), None, is_whole=False)
+                begin, data = work.state.offset, None if reader.tail_oversize else reader.tail
+                last = Line(begin, begin + reader.tail_bytes, data, reader.tail_digest)
+                self._add(work, last, None, is_whole=False)
             else:
                 work.state.tail_bytes = reader.tail_bytes
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
@@ -282,12 +284,6 @@ class Ingester(RecordWriter):
         record = work.read(offset, size_bytes, data)
         work.prepare()
         return Batch(state, [record], work.roots, self.now_ms())
-
-
-def _last_line(state: SourceState, reader: LineReader) -> Line:
-    """An unfinished last line: without its line break, and without its content when that is too long."""
-    data = None if reader.tail_oversize else reader.tail
-    return Line(state.offset, state.offset + reader.tail_bytes, data, reader.tail_digest)
 
 
 def open_ingester(

@@ -14,19 +14,8 @@ from typing import Literal, NamedTuple
 from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
 from howcome.files import remove_leftovers
-from howcome.wiring.atomic_files import (
-    PRIVATE_DIRECTORY,
-    Snapshot,
-    decoded,
-    digest,
-    edit_safely,
-    missing_directories,
-    read_snapshot,
-    remove_empty,
-    remove_file,
-    replace_file,
-    require_writable,
-)
+from howcome.wiring import atomic_files as files
+from howcome.wiring.atomic_files import Snapshot, decoded, digest, edit_safely, read_snapshot
 from howcome.wiring.install_record import Owner, Record, Records, State
 from howcome.wiring.parts import KINDS, Merged, Part, Whole
 
@@ -110,7 +99,7 @@ def _planned(owner: Owner, part: Part, records: Records, *, force: bool) -> _Cha
         data = part.with_ours(before.data, record, record.entries(owner) if record else ())
     is_changed = data != before.data
     if is_changed:
-        require_writable(before)
+        files.require_writable(before)
     owned = _owned(owner, part, record, is_changed=is_changed)
     is_recorded = record is not None and _is_same(record, owner, owned)
     next_record = None if is_recorded and not is_changed else _next_record(before, data, part, owner, owned, record)
@@ -147,7 +136,7 @@ def _next_record(
         mode=before.mode,
         original=original or b"",
         written_sha256=tuple(dict.fromkeys([*written, digest(data)])),
-        created_directories=tuple(dict.fromkeys([*created, *missing_directories(before.path.parent)])),
+        created_directories=tuple(dict.fromkeys([*created, *files.missing_directories(before.path.parent)])),
         owners={**others, owner: owned},
     )
 
@@ -168,10 +157,10 @@ def _original(before: Snapshot, part: Part, record: Record | None) -> bytes | No
 def _write(before: Snapshot, data: bytes, directories: tuple[str, ...]) -> None:
     try:
         for directory in directories:
-            os.makedirs(directory, PRIVATE_DIRECTORY, exist_ok=True)
-        replace_file(before, data)
+            os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
+        files.replace_file(before, data)
     except BaseException:
-        remove_empty(directories)
+        files.remove_empty(directories)
         raise
 
 
@@ -203,7 +192,7 @@ def uninstall(
         remove_leftovers(os.path.realpath(part.path))
     # The records go last: until then a crash leaves nothing that a second run would not find.
     gone = [change.record for _, change in undone if change.data is None and change.record]
-    remove_empty({name for record in gone for name in record.created_directories})
+    files.remove_empty({name for record in gone for name in record.created_directories})
     return [_forgotten(report, change, records) for report, change in undone]
 
 
@@ -213,18 +202,18 @@ def _undone(owner: Owner, part: Part, records: Records, *, dry_run: bool) -> tup
     if dry_run:
         return report, change
     if change.data is None and change.before.data is not None:
-        remove_file(change.before)
+        files.remove_file(change.before)
     elif change.data is not None and change.data != change.before.data:
         if change.record and change.record.owners:
             records.save(change.record)
-        replace_file(change.before, change.data)
+        files.replace_file(change.before, change.data)
     return report, change
 
 
 def _require_undoable(owner: Owner, part: Part, records: Records) -> None:
     change = _undoing(owner, part, records)
     if change.data != change.before.data:
-        require_writable(change.before)
+        files.require_writable(change.before)
 
 
 def _undoing(owner: Owner, part: Part, records: Records) -> _Change:
@@ -292,11 +281,9 @@ def _states(owner: Owner, part: Part, records: Records) -> list[PartState]:
         states = edit_safely(part.path, lambda: [part.format.state(text, entry, before) for entry in part.entries])
     except LifecycleError as error:
         return [found(part.what, "invalid", str(error))]
-    return [found(_named(entry), *state) for entry, state in zip(part.entries, states, strict=True)]
-
-
-def _named(entry: Entry) -> str:
-    return f"{KINDS[entry.kind]} {entry.value if isinstance(entry.value, str) else entry.path[-1]}"
+    names = [entry.value if isinstance(entry.value, str) else entry.path[-1] for entry in part.entries]
+    kinds = [KINDS[entry.kind] for entry in part.entries]
+    return [found(f"{kind} {name}", *state) for kind, name, state in zip(kinds, names, states, strict=True)]
 
 
 def _whole_state(part: Whole, data: bytes | None, record: Record | None) -> tuple[State, str]:
