@@ -53,10 +53,7 @@ class History(ABC):
 
     def transcripts(self, root: str) -> Iterator[str]:
         """The paths of the transcripts below a root."""
-        for folder, folders, names in os.walk(root):
-            folders.sort()
-            paths = (os.path.join(folder, name) for name in sorted(names))
-            yield from (path for path in paths if self.may_be(path))
+        return files_below(root, self.may_be)
 
     def may_be(self, path: str) -> bool:
         """Whether a file's name is one that the client gives to transcripts."""
@@ -296,6 +293,14 @@ class Status:
 
     def __init__(self, size_bytes: int, mtime_ns: int) -> None:
         self.size_bytes, self.mtime_ns = size_bytes, mtime_ns
+
+
+def files_below(root: str, is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """The files in a folder and all that are in it, in the order of their names."""
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        yield from (path for path in paths if is_wanted(path))
 
 
 def is_database(path: str) -> bool:

@@ -173,11 +173,6 @@ _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool
 _NEUTRAL = "install a newer howcome the way this one was installed; then howcome upgrade"
 
 
-def update_remedy() -> str:
-    """What brings a newer howcome here, by what the installer noted (PEP 610): it is in no package registry."""
-    return remedy_for(_noted(), sys.prefix)
-
-
 def _noted() -> object:
     """What the installer noted; None when it noted nothing that can be read."""
     from importlib import metadata
@@ -202,9 +197,9 @@ def _place(noted: object) -> tuple[str, str, bool]:
     return "", unquote(urlsplit(url).path) if url.startswith("file:") else "", is_editable
 
 
-def remedy_for(noted: object, prefix: str) -> str:
-    """The same for what was noted, in an environment."""
-    repository, folder, is_editable = _place(noted)
+def update_remedy(noted: Callable[[], object] = _noted, prefix: str = sys.prefix) -> str:
+    """What brings a newer howcome here, by what the installer noted (PEP 610): it is in no package registry."""
+    repository, folder, is_editable = _place(noted())
     if repository:
         return f"{quoted(*_install(prefix), '--upgrade', repository)} && howcome upgrade"
     if not folder or not os.path.exists(os.path.join(folder, ".git")):
@@ -213,14 +208,11 @@ def remedy_for(noted: object, prefix: str) -> str:
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && howcome upgrade"
 
 
-def extra_remedy(extra: str, packages: Sequence[str]) -> str:
+def extra_remedy(
+    extra: str, packages: Sequence[str], noted: Callable[[], object] = _noted, prefix: str = sys.prefix
+) -> str:
     """What brings the packages of an extra here: from where howcome came from, else the packages by themselves."""
-    return extra_remedy_for(extra, packages, _noted(), sys.prefix)
-
-
-def extra_remedy_for(extra: str, packages: Sequence[str], noted: object, prefix: str) -> str:
-    """The same for what was noted, in an environment."""
-    repository, folder, is_editable = _place(noted)
+    repository, folder, is_editable = _place(noted())
     if repository:
         return quoted(*_install(prefix), f"howcome[{extra}] @ {repository}")
     if folder and os.path.isdir(folder):

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from itertools import combinations
 from typing import NamedTuple
 
 from howcome.clients.git import GitError, git
@@ -133,9 +134,8 @@ def doubts(store: Store) -> list[Doubt]:
     known = [found for found in store.projects.repositories() if found.root in roots]
     apart = store.projects.roots_apart()
     found = []
-    for place, one in enumerate(known):
-        for other in known[place + 1 :]:
-            verdict = compare(one, other)
-            if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
-                found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
+    for one, other in combinations(known, 2):
+        verdict = compare(one, other)
+        if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
+            found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
     return found

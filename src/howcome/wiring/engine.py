@@ -234,13 +234,10 @@ def _undoing(owner: Owner, part: Part, records: Records) -> _Change:
 
 def _shared(owner: Owner, part: Part, before: Snapshot, record: Record) -> _Change:
     """One owner's entries out of a file in which there are others' of ours."""
-    entries = record.entries(owner)
     others = {one: owned for one, owned in record.owners.items() if one != owner}
     data = before.data
     if data is not None and isinstance(part, Merged):
-        theirs = part.format.values(decoded(record.original)[1]) if record.original else {}
-        mark, text = decoded(data)
-        data = mark + part.format.stripped(text, entries, theirs).encode()
+        data = part.without(data, record.entries(owner), record)
     written = record.written_sha256 if record.wrote(before.data) else ()
     left = record._replace(owners=others)
     if data is not None and written:

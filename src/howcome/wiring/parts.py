@@ -70,10 +70,6 @@ class TextBlock(NamedTuple):
         """The text without the block."""
         return _BLOCK.sub("", text, count=1)
 
-    def has_hook(self, _text: str, _ours: Sequence[Entry]) -> bool:
-        """No hooks stand in such a file."""
-        return False
-
     def state(self, text: str, _entry: Entry, _before: Sequence[Entry]) -> tuple[State, str]:
         """Whether the block is there."""
         return ("ok", "") if BEGIN in text else ("missing", "")
@@ -98,14 +94,19 @@ class Merged(NamedTuple):
     def with_ours(self, data: bytes | None, record: Record | None, before: Sequence[Entry]) -> bytes:
         """The file with our entries; `before` are those that were put there for the same owner."""
         mark, text = decoded(data or b"")
-        text = self.format.merged(text, self.entries, before, self._there_before(record))
-        return mark + text.encode()
+        return mark + self.format.merged(text, self.entries, before, self._there_before(record)).encode()
+
+    def without(self, data: bytes, entries: Sequence[Entry], record: Record) -> bytes:
+        """The file without some entries of ours."""
+        mark, text = decoded(data)
+        return mark + self.format.stripped(text, entries, self._there_before(record)).encode()
 
     def without_ours(self, data: bytes, record: Record | None, ours: Sequence[Entry]) -> bytes | None:
         """The file as it would be had howcome never been there; None: there would be no file."""
         mark, text = decoded(data)
         named = [entry for entry in self.entries if entry.place not in {one.place for one in ours}]
-        if record is None and not self.format.has_hook(text, named):  # nothing says that these are ours
+        if record is None and isinstance(self.format, JsonEntries) and not self.format.has_hook(text, named):
+            # nothing says that these are ours
             named = [entry for entry in named if entry.kind != ALLOWED]
         text = self.format.stripped(text, [*ours, *named], self._there_before(record))
         needed = {entry.path[0] for entry in self.entries if entry.kind == NEEDED}
