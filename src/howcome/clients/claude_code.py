@@ -85,7 +85,7 @@ class _History(History):
         return "sessionId" in record or "uuid" in record
 
     def spent_in(self, path: str) -> Iterator[Spent]:
-        from howcome.clients.claude_code_spent import spent_in
+        from howcome.clients.claude_code_records import spent_in
 
         return spent_in(self.open_lines(path))
 

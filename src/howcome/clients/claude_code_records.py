@@ -1,6 +1,6 @@
 """Claude Code records (main and subagent transcripts, 1.x to 2.1.x) into events.
 
-A whitelist: `user`, `assistant`, compaction boundaries and what was typed meanwhile (`prompt_queue`) say something;
+A whitelist: `user`, `assistant`, compaction boundaries and what was typed meanwhile (`PromptQueue`) say something;
 every other record (attachments, request logs, snapshots, bookkeeping) repeats it or is the client's own and is ignored
 by rule. Attachments of other kinds hold our own injected text, so they must never be read. What is a person's words and
 what is not: `not_a_persons_record`, `persons_words`; what a person says through a tool's result: `answers`.
@@ -8,13 +8,24 @@ what is not: `not_a_persons_record`, `persons_words`; what a person says through
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from howcome.clients import records
+from howcome.clients.decode import decode_record
+from howcome.clients.files import LineReader
 from howcome.clients.records import ReaderState, Record, inside, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
+from howcome.errors import RecordError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from howcome.domain.spent import Spent
 
 CLIENT = "claude-code"
 
@@ -311,3 +322,36 @@ def _said(answer: object, noted: object) -> Iterator[str]:
         yield ", ".join(filter(None, chosen))
     if isinstance(notes, str) and notes.strip() and notes.strip() not in chosen:
         yield notes.strip()
+
+
+# -- tokens and cost ------------------------------------------------------------------------------------------------
+_TOKEN_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def spent_in(lines: BinaryIO) -> Iterator[Spent]:
+    """What each record says that its request took, or that its session cost so far.
+
+    Each block of an answer is a record that repeats the answer's usage; the last one has all output tokens. A client
+    since 2.1.300 or so also notes what the session has cost so far.
+    """
+    with lines:
+        for line in LineReader(lines, 0):  # the stream has no buffer: by itself it reads byte by byte
+            data = line.data or b""
+            if b'"usage"' in data or b'"totalCostUSD"' in data:
+                with suppress(RecordError):
+                    yield from _spent(decode_record(data, json.loads))  # no text of it is kept
+
+
+def _spent(record: Record) -> Iterator[Spent]:
+    from howcome.domain.spent import Spent
+
+    session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
+    if isinstance(cost, int | float):
+        yield Spent("", session, cost_usd=float(cost))
+    message = inside(record, "message")
+    usage = message.get("usage")
+    if isinstance(usage, dict) and record.get("type") == "assistant":
+        tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _TOKEN_FIELDS)
+        request = text_field(message, "id") or text_field(record, "uuid") or ""
+        ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")
+        yield Spent(request, session, ts_ms, branch, text_field(record, "agentId"), tokens)
