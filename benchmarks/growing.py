@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from howcome.domain import events
 from howcome.domain.events import Event
 from howcome.domain.sources import Batch, NewRecord, SourceState
-from howcome.ingest.prepare import Preparer
+from howcome.ingest.writer import Preparer
 from words import Vocabulary
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from howcome.domain import events
 from howcome.domain.events import Event
 from howcome.domain.sources import Batch, NewRecord, SourceState
 from howcome.domain.stored import Filter, Scope
-from howcome.ingest.prepare import Preparer
+from howcome.ingest.writer import Preparer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

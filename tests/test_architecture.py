@@ -162,7 +162,7 @@ def test_a_client_is_cheap_to_import(agent: str) -> None:
     own = f"howcome.clients.{agent.replace('-', '_')}"
     loaded = set(loaded_by(own))
     ours = {name for name in loaded if name.split(".")[0] == "howcome"}
-    room = {f"howcome.clients.{name}" for name in ("base", "hook", "sources")}
+    room = {f"howcome.clients.{name}" for name in ("base", "hook")}
     assert ours <= {"howcome", "howcome.clients", "howcome.errors", own} | room
     assert not {"re", "json", "datetime", "dataclasses", "typing", "pathlib", "importlib", "hashlib"} & loaded
     client = client_of(agent)

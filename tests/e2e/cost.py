@@ -27,7 +27,7 @@ echo "$6 $(( ($(date +%s%N) - began) / 1000 ))" >> "{log}"
 
 TRUSTING = """
 import os
-from howcome.wiring.codex_trust import trust_hooks
+from howcome.wiring import trust_hooks
 trust_hooks(["codex", "app-server"], os.path.expanduser("~/.codex/hooks.json"), lambda command: True)
 """
 """Has Codex trust the hooks as they are timed."""

@@ -17,9 +17,8 @@ from howcome.domain.events import Event
 from howcome.domain.sources import SET_ASIDE, NewEvent
 from howcome.errors import HowcomeError
 from howcome.ingest.exclusion import Places
-from howcome.ingest.pipeline import Ingester
-from howcome.ingest.prepare import Preparer
-from howcome.ingest.trials import COSTLY_BYTES
+from howcome.ingest.pipeline import COSTLY_BYTES, Ingester
+from howcome.ingest.writer import Preparer
 from howcome.store.sqlite import SqliteStore
 
 MARK = "endless"
@@ -28,7 +27,7 @@ DYING = """
 import os, sys, time
 from howcome.ingest.exclusion import Places
 from howcome.ingest.pipeline import Ingester
-from howcome.ingest.prepare import Preparer
+from howcome.ingest.writer import Preparer
 from howcome.store.sqlite import SqliteStore
 
 class Dying(Preparer):

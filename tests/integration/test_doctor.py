@@ -892,7 +892,7 @@ def test_a_newer_howcome_comes_from_where_this_one_did(tmp_path: Path, case: str
     noted, prefix, words = SOURCES[case]
     (tmp_path / ".git").mkdir()
     text = json.dumps(noted).replace("{checkout}", str(tmp_path))
-    remedy = base.remedy_for(json.loads(text), prefix)
+    remedy = base.update_remedy(lambda: json.loads(text), prefix)
     assert words.format(checkout=tmp_path) in remedy
     assert "install --upgrade howcome" not in remedy
 

@@ -19,7 +19,7 @@ from tests.endpoint import Embeddings
 from tests.endpoint import running as endpoint
 from tests.processes import COMMAND, LIMIT_S, ask, run
 
-from howcome.doctor.base import Machine, extra_remedy_for
+from howcome.doctor.base import Machine, extra_remedy
 from howcome.doctor.configuration import check_embedding, packages_remedy
 from howcome.present.own_files import foreign_paths, own_paths
 from howcome.providers import minilm_cache
@@ -304,12 +304,12 @@ def test_the_remedy_for_missing_packages_fits_the_installation(noted: Any, said:
     if noted and noted["url"].startswith("file:"):
         noted = {**noted, "url": tmp_path.as_uri()}
     packages = ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers")
-    remedy = extra_remedy_for("semantic", packages, noted, sys.prefix)
+    remedy = extra_remedy("semantic", packages, lambda: noted, sys.prefix)
     assert said in remedy
     assert "install" in remedy
     assert "install 'howcome[semantic]'" not in remedy
     assert "install" in packages_remedy()
-    in_pipx = extra_remedy_for("semantic", packages, noted, "/home/m/.local/pipx/venvs/howcome")
+    in_pipx = extra_remedy("semantic", packages, lambda: noted, "/home/m/.local/pipx/venvs/howcome")
     assert in_pipx.startswith("pipx ")
 
 

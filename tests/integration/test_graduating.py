@@ -18,7 +18,7 @@ from howcome.hooks.handlers import answer
 from howcome.learn.run import Distillation
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
-from howcome.wiring.text_block import BEGIN, END
+from howcome.wiring.parts import BEGIN, END
 
 PROVEN = "Uploads to the harbour office are retried five times, then the job fails."
 UNUSED = "Downloads from the harbour office are cached for a day."

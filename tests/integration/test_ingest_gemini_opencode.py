@@ -15,8 +15,8 @@ from tests.histories import GEMINI_SESSION, START_MS, Gemini, OpenCode, gemini_p
 from tests.processes import ask
 
 from howcome.clients import gemini_records as gemini
+from howcome.clients.base import is_plain
 from howcome.clients.discover import known_transcripts, named_transcripts, sniff
-from howcome.clients.sources import is_plain
 from howcome.errors import TranscriptError
 from howcome.store.sqlite import SqliteStore
 

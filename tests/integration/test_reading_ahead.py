@@ -23,7 +23,7 @@ from howcome.domain.sources import SET_ASIDE
 from howcome.errors import TranscriptError
 from howcome.ingest import ahead
 from howcome.ingest.ahead import ReadAhead
-from howcome.ingest.trials import COSTLY_BYTES
+from howcome.ingest.pipeline import COSTLY_BYTES
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 
@@ -35,7 +35,7 @@ CLOCKS = {"meta": {"created_ms"}, "projects": {"created_ms"}, "sources": {"read_
 DYING = """
 import os, pathlib, signal
 from howcome.ingest.ahead import SendingIngester
-from howcome.ingest.prepare import Preparer
+from howcome.ingest.writer import Preparer
 kept = Preparer.prepare
 def prepare(self, event, order_ms):
     pathlib.Path(os.environ["BEGUN"]).touch()

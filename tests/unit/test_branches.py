@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.repositories import DAY_S, Dated
 
-from howcome.clients.branches import Branches
+from howcome.clients.git import Branches
 
 
 class Repository(Dated):

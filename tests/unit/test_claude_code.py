@@ -287,8 +287,8 @@ def test_open_calls_are_remembered_within_a_bound() -> None:
     read(*(claude.call("Bash", f"t{number}") for number in range(MAX_PENDING_CALLS + 50)), state=state)
     assert len(state.calls) == MAX_PENDING_CALLS
     restored = ReaderState(state.to_values())
-    assert restored.close_call(f"t{MAX_PENDING_CALLS + 49}") == ("Bash", None)
-    assert restored.close_call("t0") == (None, None)
+    assert restored.close_call(f"t{MAX_PENDING_CALLS + 49}")["tool"] == "Bash"
+    assert restored.close_call("t0") == {"tool": None, "tool_use_id": "t0", "file": None}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,7 @@ import pytest
 from tests.builders import SESSION, Claude, Record, moment
 
 from howcome.clients.claude_code_records import answers, read_record, why_refused
-from howcome.clients.prompt_queue import MAX_WAITING
-from howcome.clients.records import ReaderState
+from howcome.clients.records import MAX_WAITING, ReaderState
 from howcome.domain.events import Event
 from howcome.ingest.writer import fast_decoder
 

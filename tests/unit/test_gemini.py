@@ -13,6 +13,7 @@ from tests.histories import GEMINI_SESSION, Gemini, call, gemini_project
 from howcome.clients import gemini_records as gemini
 from howcome.clients.gemini_records import read_record
 from howcome.clients.records import ReaderState
+from howcome.clients.registry import history_of
 from howcome.domain.events import Event
 from howcome.errors import TranscriptError
 
@@ -232,14 +233,17 @@ def test_what_is_no_whole_document_is_tried_again(document: bytes) -> None:
 
 def test_the_place_names_the_project(tmp_path: Path) -> None:
     """By its marker, by the list of projects, or by the hash that older versions named the folder with."""
-    chats = gemini_project(tmp_path)
-    assert gemini.place(str(chats / "session-1.jsonl")) == {"cwd": CWD}
-    assert gemini.place(str(chats / "parent-1" / "sub-1.jsonl")) == {"session_id": "parent-1", "cwd": CWD}
+    place_of, chats = history_of("gemini").place_of, gemini_project(tmp_path)
+    assert place_of(str(chats / "session-1.jsonl")) == {"cwd": CWD}
+    assert place_of(str(chats / "parent-1" / "sub-1.jsonl")) == {
+        "session_id": "parent-1",
+        "cwd": CWD,
+    }
     write(tmp_path / ".gemini" / "projects.json", {"projects": {"/home/mara/quay": "quay", "/home/mara/old": "old"}})
     write(tmp_path / ".gemini" / "trustedFolders.json", {"/home/mara/crane": "TRUST_FOLDER"})
     tmp = tmp_path / ".gemini" / "tmp"
-    assert gemini.place(str(tmp / "quay" / "chats" / "s.json")) == {"cwd": "/home/mara/quay"}
+    assert place_of(str(tmp / "quay" / "chats" / "s.json")) == {"cwd": "/home/mara/quay"}
     for path in ("/home/mara/old", "/home/mara/crane"):
-        assert gemini.place(str(tmp / sha256(path.encode()).hexdigest() / "chats" / "s.json")) == {"cwd": path}
-    assert gemini.place(str(tmp / "nobody" / "chats" / "s.json")) == {}
-    assert gemini.place("/backup/session-1.jsonl") == {}
+        assert place_of(str(tmp / sha256(path.encode()).hexdigest() / "chats" / "s.json")) == {"cwd": path}
+    assert place_of(str(tmp / "nobody" / "chats" / "s.json")) == {}
+    assert place_of("/backup/session-1.jsonl") == {}

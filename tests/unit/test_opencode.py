@@ -11,9 +11,9 @@ from tests.builders import CWD, Record
 from tests.histories import START_MS, OpenCode
 
 from howcome.clients import opencode_store
+from howcome.clients.base import split_member
 from howcome.clients.opencode_records import read_record
 from howcome.clients.records import ReaderState
-from howcome.clients.sources import split_member
 from howcome.domain.events import Event
 from howcome.errors import TranscriptError
 

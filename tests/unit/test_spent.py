@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-from howcome.clients.claude_code_spent import spent_in
+from howcome.clients.claude_code_records import spent_in
 
 
 class Counting(io.RawIOBase):

@@ -100,12 +100,12 @@ class Ingesting:
         With `and_others` every other transcript on the machine with unread bytes follows. Paths outside of the
         clients' folders are not read.
         """
-        from howcome.ingest.catch_up import CatchUp
+        from howcome.ingest.catch_up import catch_up
 
-        work = CatchUp(self._store, self.ingester, self._settings.transcript_folders)
-        (work.everything if and_others else work.session)(paths, deadline)
+        folders = self._settings.transcript_folders
+        refused = catch_up(self._store, self.ingester, folders, paths, deadline, and_others=and_others)
         self._index.finish(deadline)
-        return work.refused
+        return refused
 
     def spool(
         self, deadline: float | None = None, *, retry_all: bool = False, wait_s: float = 0.0

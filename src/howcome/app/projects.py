@@ -65,9 +65,9 @@ class Projects:
     def look(self, limit_s: float) -> None:
         """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD has moved.
 
-        See `ingest.identity.Identities.refresh` and `clients.branches`.
+        See `ingest.identity.Identities.refresh` and `clients.git.Branches`.
         """
-        from howcome.clients.branches import Branches
+        from howcome.clients.git import Branches
         from howcome.ingest.identity import Identities
 
         end_s = time.monotonic() + limit_s
@@ -77,8 +77,8 @@ class Projects:
                 self.meet_branches(top)
 
     def meet_branches(self, folder: str, *, is_asked: bool = True) -> None:
-        """Asks git which branches are not merged where a folder is; see `clients.branches.Branches.meet`."""
-        from howcome.clients.branches import Branches
+        """Asks git which branches are not merged where a folder is; see `clients.git.Branches.meet`."""
+        from howcome.clients.git import Branches
 
         gate = self._store.gate
         with suppress(OSError):  # it cannot be kept: less is known then

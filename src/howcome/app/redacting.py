@@ -19,8 +19,8 @@ from howcome.clients.records import ReaderState
 from howcome.domain import events
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
-from howcome.ingest.prepare import Preparer
-from howcome.ingest.resuming import WITHHELD, kept
+from howcome.ingest.file_pass import WITHHELD, kept
+from howcome.ingest.writer import Preparer
 from howcome.learn.run import memory_digest
 from howcome.redact.version import RULES_VERSION
 

@@ -6,6 +6,7 @@ what a client needs for anything else it imports where it needs it.
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 
 from howcome.clients.hook import is_cursors
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
     from howcome.clients.hook import Called, Hook, Payload
     from howcome.clients.records import ReaderState, Record
-    from howcome.clients.sources import Status
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
     from howcome.domain.spent import Spent
+
+
+LINES = (".jsonl", ".jsonl.gz")
+DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 class History(ABC):
@@ -49,16 +53,11 @@ class History(ABC):
 
     def transcripts(self, root: str) -> Iterator[str]:
         """The paths of the transcripts below a root."""
-        import os
-
-        for folder, folders, names in os.walk(root):
-            folders.sort()
-            paths = (os.path.join(folder, name) for name in sorted(names))
-            yield from (path for path in paths if self.may_be(path))
+        return files_below(root, self.may_be)
 
     def may_be(self, path: str) -> bool:
         """Whether a file's name is one that the client gives to transcripts."""
-        return path.endswith((".jsonl", ".jsonl.gz"))
+        return path.endswith(LINES)
 
     def wrote_document(self, path: str, head: bytes) -> bool:
         """Whether a file that is not made of lines is the client's; `head` is how it begins."""
@@ -74,9 +73,10 @@ class History(ABC):
         Raises:
             TranscriptError: it is not there, or nothing that is read.
         """
-        from howcome.clients.sources import status_of_file
+        from howcome.clients.files import look_at
 
-        return status_of_file(path)
+        status = look_at(path)
+        return Status(status.st_size, status.st_mtime_ns)
 
     def holds_sessions(self, path: str) -> bool:
         """Whether a source is no transcript itself but a database of many."""
@@ -278,3 +278,48 @@ class Client:
     def observation(self, payload: Payload) -> dict[str, object]:
         """What a payload says, as an observation (`observed.check_observation`); {} for nothing."""
         return {}
+
+
+# -- sources by their names: a transcript's path, or `<database>#<session>` --------------------------------------------
+class Status:
+    """What tells whether a source has changed since it was read: its size on disk in bytes, and its age.
+
+    The size of a session within a database is the count of its rows: it is only ever compared. Where a client's session
+    is no file of lines its source stands for the lines that it unfolds into (`History.open_lines`): offsets and byte
+    accounts count those.
+    """
+
+    __slots__ = ("mtime_ns", "size_bytes")
+
+    def __init__(self, size_bytes: int, mtime_ns: int) -> None:
+        self.size_bytes, self.mtime_ns = size_bytes, mtime_ns
+
+
+def files_below(root: str, is_wanted: Callable[[str], bool]) -> Iterator[str]:
+    """The files in a folder and all that are in it, in the order of their names."""
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        paths = (os.path.join(folder, name) for name in sorted(names))
+        yield from (path for path in paths if is_wanted(path))
+
+
+def is_database(path: str) -> bool:
+    """Whether this is the name of a database: not of its log or a copy."""
+    return path.endswith(DATABASE_SUFFIXES)
+
+
+def split_member(path: str) -> tuple[str, str] | None:
+    """The database and the session of `<database>#<session>`; None for any other path."""
+    database, _, session = path.rpartition("#")
+    return (database, session) if is_database(database) and "/" not in session else None
+
+
+def is_plain(path: str) -> bool:
+    """Whether a source's lines lie in its file as they are: only then do its offsets count bytes on disk."""
+    return path.endswith(".jsonl") or not (path.endswith((".gz", ".json")) or is_database(path) or split_member(path))
+
+
+def is_there(path: str) -> bool:
+    """Whether the file behind a source exists; a session within a database counts as long as that is there."""
+    member = split_member(path)
+    return os.path.lexists(member[0] if member else path)

@@ -8,23 +8,9 @@ from __future__ import annotations
 
 import os
 
+from howcome.clients import hook
 from howcome.clients.base import Client, History, Wiring
-from howcome.clients.hook import (
-    ABOUT_TO,
-    BEGIN_AGENT,
-    CAPTURE,
-    CATCH_UP,
-    END_TURN,
-    FAILED,
-    FLUSH,
-    INGEST,
-    PROMPT,
-    RECALL,
-    START,
-    Hook,
-    as_message,
-    as_text,
-)
+from howcome.clients.hook import INGEST, PROMPT, START, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,16 +22,17 @@ if TYPE_CHECKING:
     from howcome.clients.wiring import Entry, Install, Wired
     from howcome.domain.spent import Spent
 
+_TOOLS = "Bash|Edit|Write|MultiEdit|NotebookEdit"
 HOOKS = {
-    "SessionStart": Hook(CATCH_UP, START, timeout=20),
-    "UserPromptSubmit": Hook(RECALL, PROMPT, timeout=5),
-    "PreToolUse": Hook(ABOUT_TO, PROMPT, timeout=5, matcher="Bash|Edit|Write|MultiEdit|NotebookEdit", is_wired=False),
-    "PostToolUseFailure": Hook(FAILED, PROMPT, timeout=5, matcher="Bash"),
-    "PreCompact": Hook(FLUSH, INGEST, timeout=20, shape=as_text),
-    "Stop": Hook(END_TURN, INGEST, timeout=20, shape=as_message),  # context would make the model go on
-    "SubagentStart": Hook(BEGIN_AGENT, PROMPT, timeout=5),
-    "SubagentStop": Hook(CAPTURE, INGEST, timeout=20),
-    "SessionEnd": Hook(CAPTURE, START, timeout=20),  # without one in the settings, all SessionEnd hooks share 1.5 s
+    "SessionStart": Hook(hook.CATCH_UP, START, timeout=20),
+    "UserPromptSubmit": Hook(hook.RECALL, PROMPT, timeout=5),
+    "PreToolUse": Hook(hook.ABOUT_TO, PROMPT, timeout=5, matcher=_TOOLS, is_wired=False),
+    "PostToolUseFailure": Hook(hook.FAILED, PROMPT, timeout=5, matcher="Bash"),
+    "PreCompact": Hook(hook.FLUSH, INGEST, timeout=20, shape=hook.as_text),
+    "Stop": Hook(hook.END_TURN, INGEST, timeout=20, shape=hook.as_message),  # context would make the model go on
+    "SubagentStart": Hook(hook.BEGIN_AGENT, PROMPT, timeout=5),
+    "SubagentStop": Hook(hook.CAPTURE, INGEST, timeout=20),
+    "SessionEnd": Hook(hook.CAPTURE, START, timeout=20),  # without one, all SessionEnd hooks share 1.5 s
 }
 """Timeouts in seconds. All events are known to every supported client: one that a client does not know makes it drop
 the whole file. PreToolUse comes with each call: some 45 ms as a command, and so it is wired through the server only."""
@@ -98,7 +85,7 @@ class _History(History):
         return "sessionId" in record or "uuid" in record
 
     def spent_in(self, path: str) -> Iterator[Spent]:
-        from howcome.clients.claude_code_spent import spent_in
+        from howcome.clients.claude_code_records import spent_in
 
         return spent_in(self.open_lines(path))
 
@@ -127,9 +114,9 @@ class _Wiring(Wiring):
         entries = (*_hooks(install, options.get("hook_form", "auto")), *permissions)
         local = self.local_file(root) if scope == "project" else None
         if local:
-            server = _server(install, "projects", root, "mcpServers")
+            server = install.server("projects", root, "mcpServers", type="stdio")
             return [SettingsFile(local, entries), SettingsFile(self._state(), (server,))]
-        server = _server(install, "mcpServers")
+        server = install.server("mcpServers", type="stdio")
         settings = [SettingsFile(self.folder() / "settings.json", entries), SettingsFile(self._state(), (server,))]
         return [*settings, *_own_files(self.folder())]
 
@@ -191,11 +178,11 @@ def _hooks(install: Install, form: str) -> list[Entry]:
     if form != "mcp":
         return install.hooks(CLIENT.wired_hooks())
     entries = install.hooks(HOOKS)
-    for number, (event, hook) in enumerate(HOOKS.items()):
+    for number, (event, served) in enumerate(HOOKS.items()):
         if event in MCP_TOOL_FIELDS:
             fields = {name.rpartition(".")[2]: f"${{{name}}}" for name in (*COMMON_FIELDS, *MCP_TOOL_FIELDS[event])}
-            tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields, "timeout": hook.timeout}
-            entries[number] = Entry(HOOK, ("hooks", event), tool, hook.matcher)
+            tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields, "timeout": served.timeout}
+            entries[number] = Entry(HOOK, ("hooks", event), tool, served.matcher)
     return entries
 
 
@@ -205,14 +192,6 @@ def _permitted() -> list[Entry]:
 
     rules = [*(f"mcp__{SERVER}__{tool}" for tool in READ_ONLY_TOOLS), f"Skill({_SKILL})"]
     return [Entry(ALLOWED, ("permissions", "allow"), rule) for rule in rules]
-
-
-def _server(install: Install, *path: str) -> Entry:
-    from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry
-
-    command, *arguments = install.server_words
-    value = {"type": "stdio", "command": command, "args": arguments, "env": dict(install.server_environment)}
-    return Entry(SERVER_ENTRY, (*path, SERVER), value)
 
 
 def _own_files(folder: Path) -> list[Wired]:
@@ -242,12 +221,9 @@ def client_version() -> tuple[int, ...] | None:
         return None
     try:
         done = subprocess.run(
-            [executable, "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_VERSION_SECONDS,
+            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_SECONDS,
             check=False,
-        )
+        )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.match(rb"\s*(\d+)\.(\d+)\.(\d+)", done.stdout)

@@ -1,6 +1,6 @@
 """Claude Code records (main and subagent transcripts, 1.x to 2.1.x) into events.
 
-A whitelist: `user`, `assistant`, compaction boundaries and what was typed meanwhile (`prompt_queue`) say something;
+A whitelist: `user`, `assistant`, compaction boundaries and what was typed meanwhile (`PromptQueue`) say something;
 every other record (attachments, request logs, snapshots, bookkeeping) repeats it or is the client's own and is ignored
 by rule. Attachments of other kinds hold our own injected text, so they must never be read. What is a person's words and
 what is not: `not_a_persons_record`, `persons_words`; what a person says through a tool's result: `answers`.
@@ -8,20 +8,24 @@ what is not: `not_a_persons_record`, `persons_words`; what a person says through
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
-from howcome.clients.records import (
-    ReaderState,
-    Record,
-    describe_media,
-    exit_code,
-    parse_time_ms,
-    text_field,
-    without_own_blocks,
-)
+from howcome.clients import records
+from howcome.clients.decode import decode_record
+from howcome.clients.files import LineReader
+from howcome.clients.records import ReaderState, Record, inside, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
+from howcome.errors import RecordError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+    from howcome.domain.spent import Spent
 
 CLIENT = "claude-code"
 
@@ -66,37 +70,28 @@ _BOOKKEEPING = frozenset({
 def _event(record: Record, state: ReaderState, kind: str, block: int, text: str, **fields: object) -> Event:
     session = text_field(record, "sessionId") or text_field(record, "session_id") or state.session_id
     state.cwd = text_field(record, "cwd") or state.cwd  # a record without a folder is where the one before it was
-    state.branch = text_field(record, "gitBranch") or state.branch
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=text_field(record, "uuid") or "",
-        block=block,
-        session_id=session,
-        text=text,
-        ts_ms=parse_time_ms(record.get("timestamp")),
-        cwd=state.cwd,
-        branch=text_field(record, "gitBranch"),
-        agent_id=text_field(record, "agentId"),
-        **fields,  # type: ignore[arg-type]
-    )
+    branch, uuid = text_field(record, "gitBranch"), text_field(record, "uuid") or ""
+    state.branch = branch or state.branch
+    own = {"session_id": session, "branch": branch, "agent_id": text_field(record, "agentId"), "record_id": uuid}
+    return records.event_of(CLIENT, record, state, kind, text, block=block, **own, **fields)
 
 
-def _content(record: Record) -> object:
-    message = record.get("message")
-    return message.get("content") if isinstance(message, dict) else None
+def _blocks(record: Record) -> Iterator[tuple[int, Record]]:
+    """What a turn consists of, with its places."""
+    content = inside(record, "message").get("content")
+    if isinstance(content, str):
+        yield 0, {"type": "text", "text": content}
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        if isinstance(block, dict):
+            yield index, block
 
 
 def _assistant_events(record: Record, state: ReaderState) -> list[Event]:
-    message = record.get("message")
-    if record.get("isApiErrorMessage") or (isinstance(message, dict) and message.get("model") == "<synthetic>"):
+    if record.get("isApiErrorMessage") or inside(record, "message").get("model") == "<synthetic>":
         return []
-    content = _content(record)
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
     found = _queued(state, record, state.queue.go_on())
-    for index, block in enumerate(content if isinstance(content, list) else ()):
-        event = _assistant_block(record, state, index, block) if isinstance(block, dict) else None
+    for index, block in _blocks(record):
+        event = _assistant_block(record, state, index, block)
         if event is not None:
             found.append(event)
     return found
@@ -109,38 +104,17 @@ def _assistant_block(record: Record, state: ReaderState, index: int, block: Reco
         if not text or text.isspace():
             return None
         said = events.ASSISTANT_TEXT if kind == "text" else events.ASSISTANT_THINKING
-        return _event(record, state, said, index, text, origin=events.ORIGIN_ASSISTANT)
+        return _event(record, state, said, index, text)
     if kind == "tool_use":
-        values = block.get("input")
-        values = values if isinstance(values, dict) else {"input": values}
-        tool, call_id, file = text_field(block, "name"), text_field(block, "id"), call_file(values)
-        if call_id:
-            state.open_call(call_id, tool, file)
-        return _event(
-            record,
-            state,
-            events.TOOL_CALL,
-            index,
-            "",
-            origin=events.ORIGIN_ASSISTANT,
-            tool=tool,
-            tool_use_id=call_id,
-            file=file,
-            input=values,
-        )
+        values = records.call_input(block.get("input"))
+        named = state.open_call(text_field(block, "id"), text_field(block, "name"), call_file(values))
+        return _event(record, state, events.TOOL_CALL, index, "", input=values, **named)
     return None
 
 
 def _user_events(record: Record, state: ReaderState) -> list[Event]:
-    content = _content(record)
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    if not isinstance(content, list):
-        return []
     found: list[Event] = []
-    for index, block in enumerate(content):
-        if not isinstance(block, dict):
-            continue
+    for index, block in _blocks(record):
         if block.get("type") == "tool_result":
             found += _tool_result(record, state, index, block)
         elif block.get("type") == "text":
@@ -158,7 +132,7 @@ def _prompt(record: Record, state: ReaderState, index: int, text: object) -> lis
         return [_event(record, state, events.ASSISTANT_TEXT, index, words, origin=events.ORIGIN_TASK)]
     state.queue.prompt(words)
     before = _queued(state, record, state.queue.go_on())
-    return [*before, _event(record, state, events.USER_PROMPT, index, words, origin=events.ORIGIN_USER)]
+    return [*before, _event(record, state, events.USER_PROMPT, index, words)]
 
 
 def _queue_events(record: Record, state: ReaderState) -> list[Event]:
@@ -177,17 +151,12 @@ def _queue_events(record: Record, state: ReaderState) -> list[Event]:
 
 def _queued(state: ReaderState, record: Record, said: list[tuple[str, int | None]]) -> list[Event]:
     """Words that only the queue says. Its records have no id: when they were typed is theirs."""
-    session = text_field(record, "sessionId")
-    return [
-        _event(
-            {
-                "uuid": "" if ts_ms is None else f"queued@{ts_ms}", "sessionId": session, "timestamp": ts_ms,
-                "cwd": state.cwd, "gitBranch": state.branch,
-            },
-            state, events.USER_PROMPT, 0, words, origin=events.ORIGIN_USER,
-        )
-        for words, ts_ms in said
-    ]  # fmt: skip
+    where = {"sessionId": text_field(record, "sessionId"), "cwd": state.cwd, "gitBranch": state.branch}
+    found = []
+    for words, ts_ms in said:
+        typed = {**where, "uuid": "" if ts_ms is None else f"queued@{ts_ms}", "timestamp": ts_ms}
+        found.append(_event(typed, state, events.USER_PROMPT, 0, words))
+    return found
 
 
 def _queued_words(content: str) -> str:
@@ -197,8 +166,7 @@ def _queued_words(content: str) -> str:
 
 
 def _attachment_events(record: Record, state: ReaderState) -> list[Event]:
-    attachment = record.get("attachment")
-    attachment = attachment if isinstance(attachment, dict) else {}
+    attachment = inside(record, "attachment")
     kind = attachment.get("type")
     if isinstance(kind, str) and not kind.startswith("hook_"):  # of those, older clients wrote some and no others
         state.queue.is_attaching = True
@@ -207,9 +175,7 @@ def _attachment_events(record: Record, state: ReaderState) -> list[Event]:
         return []
     words = _queued_words(result_text(attachment.get("prompt"), with_media=False))
     state.queue.attach(words, parse_time_ms(record.get("timestamp")))
-    if not words:
-        return []
-    return [_event(record, state, events.USER_PROMPT, 0, words, origin=events.ORIGIN_USER)]
+    return [_event(record, state, events.USER_PROMPT, 0, words)] if words else []
 
 
 def not_a_persons_record(record: Record) -> bool:
@@ -247,32 +213,16 @@ def _inside(text: str, tag: str) -> str:
 
 
 def _tool_result(record: Record, state: ReaderState, index: int, block: Record) -> list[Event]:
-    call_id = text_field(block, "tool_use_id")
-    tool, file = state.close_call(call_id) if call_id else (None, None)
-    text = result_text(block.get("content"))
-    code = exit_code(text)
+    named = state.close_call(text_field(block, "tool_use_id"))
+    tool, text = named["tool"], result_text(block.get("content"))
+    code = records.exit_code(text)
     failed = bool(block.get("is_error")) or code not in (None, 0)
     if code is None and tool == "Bash" and not failed:
         code = 0
-    result = _event(
-        record,
-        state,
-        events.TOOL_RESULT,
-        index,
-        without_own_blocks(text),
-        origin=result_origin(tool),
-        tool=tool,
-        tool_use_id=call_id,
-        file=file,
-        failed=failed,
-        exit_code=code,
-    )
+    came = {"origin": result_origin(tool), "failed": failed, "exit_code": code, **named}
+    result = _event(record, state, events.TOOL_RESULT, index, without_own_blocks(text), **came)
     words = persons_words(_reply(record, block, tool, text))
-    if not words:
-        return [result]
-    named = {"tool": tool, "tool_use_id": call_id, "file": file}
-    reply = _event(record, state, events.USER_PROMPT, index, words, origin=events.ORIGIN_USER, **named)
-    return [result, reply]
+    return [result, _event(record, state, events.USER_PROMPT, index, words, **named)] if words else [result]
 
 
 def _reply(record: Record, block: Record, tool: str | None, text: str) -> str:
@@ -300,7 +250,7 @@ def result_text(content: object, *, with_media: bool = True) -> str:
             if isinstance(text, str):
                 parts.append(text)
             elif with_media:
-                parts.append(describe_media(block))
+                parts.append(records.describe_media(block))
         elif isinstance(block, str):
             parts.append(block)
     return "\n".join(parts)
@@ -314,11 +264,9 @@ def result_origin(tool: str | None) -> str:
 def _system_events(record: Record, state: ReaderState) -> list[Event]:
     if record.get("subtype") not in ("compact_boundary", "microcompact_boundary"):
         return []
-    details = record.get("compactMetadata") or record.get("microcompactMetadata")
-    trigger = details.get("trigger") if isinstance(details, dict) else None
-    tokens = details.get("preTokens") if isinstance(details, dict) else None
-    text = f"Conversation compacted ({trigger or 'auto'}, {tokens or 0} tokens before)"
-    return [_event(record, state, events.COMPACTION, 0, text, origin=events.ORIGIN_TOOL)]
+    details = inside(record, "compactMetadata") or inside(record, "microcompactMetadata")
+    how, tokens = details.get("trigger") or "auto", details.get("preTokens") or 0
+    return [_event(record, state, events.COMPACTION, 0, f"Conversation compacted ({how}, {tokens} tokens before)")]
 
 
 _READERS = {
@@ -359,11 +307,11 @@ def why_refused(text: str) -> str:
 
 def answers(text: str, structured: object) -> str:
     """The answers to an agent's questions and what was typed beside them, a line each; not the questions."""
-    given = structured.get("answers") if isinstance(structured, dict) else None
+    structured = structured if isinstance(structured, dict) else {}
+    given = structured.get("answers")
     if not isinstance(given, dict):
         return "\n".join(answer.strip() for answer in (*_IN_TEXT.findall(text), *_NOTES.findall(text)))
-    noted = structured.get("annotations") if isinstance(structured, dict) else None
-    noted = noted if isinstance(noted, dict) else {}
+    noted = inside(structured, "annotations")
     return "\n".join(line for question, answer in given.items() for line in _said(answer, noted.get(question)))
 
 
@@ -374,3 +322,36 @@ def _said(answer: object, noted: object) -> Iterator[str]:
         yield ", ".join(filter(None, chosen))
     if isinstance(notes, str) and notes.strip() and notes.strip() not in chosen:
         yield notes.strip()
+
+
+# -- tokens and cost ------------------------------------------------------------------------------------------------
+_TOKEN_FIELDS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+def spent_in(lines: BinaryIO) -> Iterator[Spent]:
+    """What each record says that its request took, or that its session cost so far.
+
+    Each block of an answer is a record that repeats the answer's usage; the last one has all output tokens. A client
+    since 2.1.300 or so also notes what the session has cost so far.
+    """
+    with lines:
+        for line in LineReader(lines, 0):  # the stream has no buffer: by itself it reads byte by byte
+            data = line.data or b""
+            if b'"usage"' in data or b'"totalCostUSD"' in data:
+                with suppress(RecordError):
+                    yield from _spent(decode_record(data, json.loads))  # no text of it is kept
+
+
+def _spent(record: Record) -> Iterator[Spent]:
+    from howcome.domain.spent import Spent
+
+    session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
+    if isinstance(cost, int | float):
+        yield Spent("", session, cost_usd=float(cost))
+    message = inside(record, "message")
+    usage = message.get("usage")
+    if isinstance(usage, dict) and record.get("type") == "assistant":
+        tokens = tuple(count if isinstance(count := usage.get(name), int) else 0 for name in _TOKEN_FIELDS)
+        request = text_field(message, "id") or text_field(record, "uuid") or ""
+        ts_ms, branch = parse_time_ms(record.get("timestamp")), text_field(record, "gitBranch")
+        yield Spent(request, session, ts_ms, branch, text_field(record, "agentId"), tokens)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import json
 import re
 
+from howcome.clients import records
 from howcome.clients.decode import decode_embedded
-from howcome.clients.records import ReaderState, Record, exit_code, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, inside, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError
@@ -51,7 +52,7 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
         if kind == "response_item":
             return _item(record, payload, state)
         if kind == "compacted":
-            return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
+            return [_event(record, state, events.COMPACTION, "Conversation compacted")]
         return [] if kind in _IGNORED else None
     if isinstance(kind, str) and kind in _ITEM_TYPES:
         return _item(record, record, state)
@@ -75,25 +76,13 @@ def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
     else:
         state.session_id = thread or root or ""
     state.cwd = text_field(payload, "cwd") or state.cwd
-    git = payload.get("git")
-    state.branch = text_field(git, "branch") if isinstance(git, dict) else None
+    state.branch = text_field(inside(payload, "git"), "branch")
     return []
 
 
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=text_field(record, "timestamp") or "",
-        block=0,
-        session_id=state.session_id,
-        text=without_own_blocks(text),
-        ts_ms=parse_time_ms(record.get("timestamp")),
-        cwd=state.cwd,
-        branch=state.branch,
-        agent_id=state.agent_id,
-        **fields,  # type: ignore[arg-type]
-    )
+    own = {"record_id": text_field(record, "timestamp") or "", **fields}
+    return records.event_of(CLIENT, record, state, kind, without_own_blocks(text), **own)
 
 
 def _item(record: Record, item: Record, state: ReaderState) -> list[Event] | None:
@@ -102,8 +91,7 @@ def _item(record: Record, item: Record, state: ReaderState) -> list[Event] | Non
         return _message(record, item, state)
     if kind == "reasoning":
         text = "\n".join(_texts(item.get("summary")) + _texts(item.get("content")))
-        thought = _event(record, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT)
-        return [thought] if text.strip() else []
+        return [_event(record, state, events.ASSISTANT_THINKING, text)] if text.strip() else []
     if kind in ("function_call", "custom_tool_call", "local_shell_call", "web_search_call"):
         return [_call(record, item, state)]
     if kind in ("function_call_output", "custom_tool_call_output"):
@@ -117,30 +105,25 @@ def _message(record: Record, item: Record, state: ReaderState) -> list[Event]:
     if not text:
         return []
     if role == "assistant":
-        about = record.get("metadata")
-        if isinstance(about, dict) and about.get("compaction_output"):  # a summary; `compacted` says that there was one
-            return []
-        return [_event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)]
+        is_summary = inside(record, "metadata").get("compaction_output")  # `compacted` says that there was one
+        return [] if is_summary else [_event(record, state, events.ASSISTANT_TEXT, text)]
     if role != "user" or text.startswith(_NOT_A_PERSONS) or _speakers(item) - {"user"}:
         return []
     if state.agent_id:  # a subagent's task was written by the agent that started it
         return [_event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_TASK)]
-    return [_event(record, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
+    return [_event(record, state, events.USER_PROMPT, text)]
 
 
 def _speakers(item: Record) -> set[object]:
     """Who put a message's parts there, as far as it says so: `user`, `harness`, `tool`."""
-    passed = item.get(_PASSED)
-    parts = passed.get("content_item_metadata") if isinstance(passed, dict) else None
-    sources = [part.get("provenance") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return {kind for source in sources if isinstance(source, dict) and isinstance(kind := source.get("type"), str)}
+    parts = records.objects(inside(item, _PASSED).get("content_item_metadata"))
+    return {kind for part in parts if isinstance(kind := inside(part, "provenance").get("type"), str)}
 
 
 def _texts(content: object) -> list[str]:
     if isinstance(content, str):
         return [content]
-    blocks = content if isinstance(content, list) else []
-    return [text for block in blocks if isinstance(block, dict) and (text := text_field(block, "text"))]
+    return [text for block in records.objects(content) if (text := text_field(block, "text"))]
 
 
 def _call(record: Record, item: Record, state: ReaderState) -> Event:
@@ -149,21 +132,8 @@ def _call(record: Record, item: Record, state: ReaderState) -> Event:
     if (server := text_field(item, "namespace")) and server.startswith("mcp__"):
         tool = f"{server}__{tool}"
     values = _call_input(item)
-    call_id = text_field(item, "call_id") or text_field(item, "id")
-    file = call_file(values)
-    if call_id:
-        state.open_call(call_id, tool, file)
-    return _event(
-        record,
-        state,
-        events.TOOL_CALL,
-        "",
-        origin=events.ORIGIN_ASSISTANT,
-        tool=tool,
-        tool_use_id=call_id,
-        file=file,
-        input=values,
-    )
+    named = state.open_call(text_field(item, "call_id") or text_field(item, "id"), tool, call_file(values))
+    return _event(record, state, events.TOOL_CALL, "", input=values, **named)
 
 
 def _call_input(item: Record) -> dict[str, object]:
@@ -173,7 +143,7 @@ def _call_input(item: Record) -> dict[str, object]:
             raw = decode_embedded(raw)
         except RecordError:
             return {"input": raw}
-    values = dict(raw) if isinstance(raw, dict) else {"input": raw}
+    values = dict(records.call_input(raw))
     command = values.pop("cmd", None) if "command" not in values else values["command"]
     if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
         words = [str(word) for word in command]
@@ -185,29 +155,18 @@ def _call_input(item: Record) -> dict[str, object]:
 
 
 def _output(record: Record, item: Record, state: ReaderState) -> Event:
-    call_id = text_field(item, "call_id")
-    tool, file = state.close_call(call_id) if call_id else (None, None)
+    named = state.close_call(text_field(item, "call_id"))
     text, code, success = _output_text(item.get("output"))
     if code is None:
-        code = exit_code(text)
+        code = records.exit_code(text)
     if code is None and (match := _PROCESS_EXIT.search(text[:400])):
         code = int(match.group(1))
     if head := _HEAD.match(text):
         text = text[head.end() :]
     failed = code not in (None, 0) or success is False
+    tool = named["tool"]
     origin = events.ORIGIN_EXTERNAL if tool is None or "__" in tool or "web" in tool else events.ORIGIN_TOOL
-    return _event(
-        record,
-        state,
-        events.TOOL_RESULT,
-        text,
-        origin=origin,
-        tool=tool,
-        tool_use_id=call_id,
-        file=file,
-        failed=failed,
-        exit_code=code,
-    )
+    return _event(record, state, events.TOOL_RESULT, text, origin=origin, failed=failed, exit_code=code, **named)
 
 
 def _output_text(output: object) -> tuple[str, int | None, bool | None]:
@@ -220,13 +179,11 @@ def _output_text(output: object) -> tuple[str, int | None, bool | None]:
     if isinstance(output, str):
         return output, None, None
     if isinstance(output, dict):
-        details = output.get("metadata")
-        code = details.get("exit_code") if isinstance(details, dict) else None
-        success = output.get("success")
+        code, success = inside(output, "metadata").get("exit_code"), output.get("success")
         text = output.get("output", output.get("content"))
         text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
-        is_code = isinstance(code, int) and abs(code) <= MAX_EXIT_CODE
-        return text, code if is_code else None, success if isinstance(success, bool) else None
+        code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
+        return text, code, success if isinstance(success, bool) else None
     if isinstance(output, list):
         return "\n".join(_texts(output)), None, None
     return "", None, None

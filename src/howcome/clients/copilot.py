@@ -60,18 +60,16 @@ class _Wiring(Wiring):
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         import json
 
-        from howcome.clients.wiring import SERVER, SERVER_ENTRY, Entry, OwnFile, SettingsFile
+        from howcome.clients.wiring import OwnFile, SettingsFile
 
-        command, *arguments = install.server_words
-        environment = dict(install.server_environment)
-        value = {"type": "local", "command": command, "args": arguments, "env": environment, "tools": ["*"]}
+        server = install.server("mcpServers", type="local", tools=["*"])
         hooks = {
             event: [{"type": "command", "command": install.hook_command(event), "timeoutSec": hook.timeout}]
             for event, hook in CLIENT.wired_hooks().items()
         }
         content = json.dumps({"version": 1, "hooks": hooks}, indent=2) + "\n"
         return [
-            SettingsFile(self.folder() / "mcp-config.json", (Entry(SERVER_ENTRY, ("mcpServers", SERVER), value),)),
+            SettingsFile(self.folder() / "mcp-config.json", (server,)),
             OwnFile(self.folder() / "hooks" / "howcome.json", content.encode(), "hooks"),
         ]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from howcome.clients.records import ReaderState, Record, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, call_input, event_of, inside, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 
@@ -27,6 +27,7 @@ _INTERNAL_TOOLS = frozenset({
     "stop_powershell", "str_replace_editor", "task", "task_complete", "update_todo", "view", "write_bash",
     "write_powershell",
 })  # fmt: skip
+_SAYINGS = {"reasoningText": events.ASSISTANT_THINKING, "content": events.ASSISTANT_TEXT}
 _TRAILERS = re.compile(
     r"\s*(?:<shellId: \S+ completed with exit code -?\d+>)?"
     r'(?:\s*Tool "[^"\n]{1,80}" (?:succeeded|failed)\. Additional guidance from postToolUse\w* hooks:\n.*)?\Z',
@@ -45,20 +46,8 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
     return [] if kind.startswith(_KNOWN) else None
 
 
-def _event(record: Record, state: ReaderState, kind: str, text: str, origin: str, **fields: object) -> Event:
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=text_field(record, "id") or "",
-        session_id=state.session_id,
-        text=text,
-        origin=origin,
-        ts_ms=parse_time_ms(record.get("timestamp")),
-        cwd=state.cwd,
-        branch=state.branch,
-        agent_id=text_field(record, "agentId"),
-        **{"block": 0, **fields},  # type: ignore[arg-type]
-    )
+def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
+    return event_of(CLIENT, record, state, kind, text, agent_id=text_field(record, "agentId"), **fields)
 
 
 def _where(record: Record, data: Record, state: ReaderState) -> list[Event]:  # noqa: ARG001 - a reader's signature
@@ -77,56 +66,47 @@ def _typed(record: Record, data: Record, state: ReaderState) -> list[Event]:
     if not words:
         return []
     if "agentId" in record or source.startswith("agent-"):  # a subagent's task was written by the one that started it
-        return [_event(record, state, events.ASSISTANT_TEXT, words, events.ORIGIN_TASK)]
-    return [_event(record, state, events.USER_PROMPT, words, events.ORIGIN_USER)] if source == "user" else []
+        return [_event(record, state, events.ASSISTANT_TEXT, words, origin=events.ORIGIN_TASK)]
+    return [_event(record, state, events.USER_PROMPT, words)] if source == "user" else []
 
 
 def _said(record: Record, data: Record, state: ReaderState) -> list[Event]:
     found = []
-    for block, (name, kind) in enumerate(
-        (("reasoningText", events.ASSISTANT_THINKING), ("content", events.ASSISTANT_TEXT))
-    ):
+    for block, (name, kind) in enumerate(_SAYINGS.items()):
         text = without_own_blocks(text_field(data, name) or "")
         if text and not text.isspace():
-            found.append(_event(record, state, kind, text, events.ORIGIN_ASSISTANT, block=block))
+            found.append(_event(record, state, kind, text, block=block))
     return found
 
 
 def _call(record: Record, data: Record, state: ReaderState) -> list[Event]:
-    values = data.get("arguments")
-    values = values if isinstance(values, dict) else {"input": values}
-    tool, call_id, file = text_field(data, "toolName"), text_field(data, "toolCallId"), call_file(values)
-    if call_id:
-        state.open_call(call_id, tool, file)
-    named = {"tool": tool, "tool_use_id": call_id, "file": file}
-    return [_event(record, state, events.TOOL_CALL, "", events.ORIGIN_ASSISTANT, input=values, **named)]
+    values = call_input(data.get("arguments"))
+    named = state.open_call(text_field(data, "toolCallId"), text_field(data, "toolName"), call_file(values))
+    return [_event(record, state, events.TOOL_CALL, "", input=values, **named)]
 
 
 def _result(record: Record, data: Record, state: ReaderState) -> list[Event]:
-    call_id = text_field(data, "toolCallId")
-    tool, file = state.close_call(call_id) if call_id else (None, None)
-    shell = data.get("shellExecution")
-    code = shell.get("exitCode") if isinstance(shell, dict) else None
+    named = state.close_call(text_field(data, "toolCallId"))
+    code = inside(data, "shellExecution").get("exitCode")
     code = code if type(code) is int else None
     failed = data.get("success") is False or code not in (None, 0)
-    origin = events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL
-    named = {"tool": tool, "tool_use_id": call_id, "file": file, "failed": failed, "exit_code": code}
-    return [_event(record, state, events.TOOL_RESULT, _result_text(data), origin, **named)]
+    origin = events.ORIGIN_TOOL if named["tool"] in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL
+    came = {"origin": origin, "failed": failed, "exit_code": code, **named}
+    return [_event(record, state, events.TOOL_RESULT, _result_text(data), **came)]
 
 
 def _result_text(data: Record) -> str:
     """What a call returned, or why it did not; without what the client and other hooks put behind it."""
-    for part, names in ((data.get("result"), ("detailedContent", "content")), (data.get("error"), ("message",))):
-        for name in names:
-            if isinstance(part, dict) and (text := text_field(part, name)):
-                return without_own_blocks(_TRAILERS.sub("", text, count=1))
-    return ""
+    result = inside(data, "result")
+    text = text_field(result, "detailedContent") or text_field(result, "content")
+    text = text or text_field(inside(data, "error"), "message")
+    return without_own_blocks(_TRAILERS.sub("", text, count=1)) if text else ""
 
 
 def _compacted(record: Record, data: Record, state: ReaderState) -> list[Event]:
     tokens = data.get("preCompactionTokens")
     text = f"Conversation compacted ({data.get('trigger') or 'manual'}, {tokens or 0} tokens before)"
-    return [_event(record, state, events.COMPACTION, text, events.ORIGIN_TOOL)] if data.get("success") else []
+    return [_event(record, state, events.COMPACTION, text)] if data.get("success") else []
 
 
 _READERS = {

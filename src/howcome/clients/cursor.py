@@ -10,7 +10,7 @@ from howcome.clients.hook import INGEST, OBSERVE, PROMPT, START, TAKE_SPOOL, Hoo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from howcome.clients.hook import Payload
     from howcome.clients.wiring import Install, Wired
@@ -21,21 +21,21 @@ class _Cursor(Client):
         return payload if payload.get("hook_event_name") == event and is_cursors(payload) else None
 
     def observation(self, payload: Payload) -> dict[str, object]:
-        read = _OBSERVED.get(text_of(payload, "hook_event_name"))
-        what = read(payload) if read else {}
+        event = text_of(payload, "hook_event_name")
+        what = _shell(payload) if event == _SHELL else _said(payload, *_SAYINGS.get(event, ("", "")))
         session = text_of(payload, "conversation_id") or text_of(payload, "session_id")
         common = {"session_id": session, "id": _identity(payload), "cwd": _folder(payload)}
         return {**common, **what} if what else {}
 
 
-def _prompt(payload: Payload) -> dict[str, object]:
-    text = text_of(payload, "prompt")
-    return {"kind": "user_prompt", "text": text} if text.strip() else {}
+_SHELL = "afterShellExecution"
+_SAYINGS = {"beforeSubmitPrompt": ("user_prompt", "prompt"), "afterAgentResponse": ("assistant_text", "text")}
+"""Events → the kind of an observation, and the field with its words."""
 
 
-def _response(payload: Payload) -> dict[str, object]:
-    text = text_of(payload, "text")
-    return {"kind": "assistant_text", "text": text} if text.strip() else {}
+def _said(payload: Payload, kind: str, field: str) -> dict[str, object]:
+    text = text_of(payload, field)
+    return {"kind": kind, "text": text} if kind and text.strip() else {}
 
 
 def _shell(payload: Payload) -> dict[str, object]:
@@ -47,13 +47,6 @@ def _shell(payload: Payload) -> dict[str, object]:
     if isinstance(code, int) and not isinstance(code, bool):
         found |= {"exit_code": code, "failed": code != 0}
     return {**found, "cwd": text_of(payload, "cwd") or _folder(payload)}
-
-
-_OBSERVED: dict[str, Callable[[Payload], dict[str, object]]] = {
-    "beforeSubmitPrompt": _prompt,
-    "afterAgentResponse": _response,
-    "afterShellExecution": _shell,
-}
 
 
 def _folder(payload: Payload) -> str:
@@ -100,7 +93,7 @@ CLIENT = _Cursor(
         "sessionStart": Hook(TAKE_SPOOL, START, shape=nothing),
         "beforeSubmitPrompt": Hook(OBSERVE, PROMPT, shape=_go_on),
         "afterAgentResponse": Hook(OBSERVE, INGEST, shape=nothing),
-        "afterShellExecution": Hook(OBSERVE, INGEST, shape=nothing),
+        _SHELL: Hook(OBSERVE, INGEST, shape=nothing),
         "stop": Hook(TAKE_SPOOL, INGEST, shape=nothing),
         "sessionEnd": Hook(TAKE_SPOOL, START, shape=nothing),
     },

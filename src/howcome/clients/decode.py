@@ -55,7 +55,7 @@ def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[s
         except (ValueError, RecursionError):
             record = None
     if record is None:
-        record = clean(_decode_slowly(line))
+        record = clean(_decode_text(line.decode("utf-8", "replace").removeprefix("\ufeff")))
     elif b"\\u0000" in line:
         record = clean(record)
     else:
@@ -77,10 +77,6 @@ def check_depth(value: object, depth: int = 0) -> None:
 def decode_embedded(text: str) -> object:
     """JSON that a record holds as text, as clean as the record itself."""
     return clean(_decode_text(text))
-
-
-def _decode_slowly(line: bytes) -> object:
-    return _decode_text(line.decode("utf-8", "replace").removeprefix("\ufeff"))
 
 
 def _decode_text(text: str) -> object:

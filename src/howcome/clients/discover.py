@@ -7,10 +7,10 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
+from howcome.clients.base import LINES, files_below
 from howcome.clients.decode import decode_record
 from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import DEFAULT, histories, history_of
-from howcome.clients.sources import LINES
 from howcome.errors import RecordError, TranscriptError, UsageError
 
 SUBAGENTS = "/subagents/"
@@ -87,10 +87,7 @@ def _in_order(found: Iterable[Found], *, newest_first: bool = False) -> list[Fou
 def _walk(root: str, client: str | None) -> Iterator[str]:
     """What may be transcripts in a folder that somebody named, wherever in it they are."""
     wanted = [history_of(client)] if client else list(histories().values())
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        paths = (os.path.join(folder, name) for name in sorted(names))
-        yield from (path for path in paths if any(history.may_be(path) for history in wanted))
+    return files_below(root, lambda path: any(history.may_be(path) for history in wanted))
 
 
 def entries(path: str, client: str) -> list[Found]:

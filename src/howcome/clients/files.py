@@ -70,12 +70,17 @@ def open_transcript(path: str) -> BinaryIO:
     return packed  # type: ignore[return-value]
 
 
-def check_ours(path: str) -> os.stat_result:
-    """The status of a file that something else will open (a database library follows links and waits for FIFOs)."""
+def look_at(path: str) -> os.stat_result:
+    """How a file is on disk now, without reading it."""
     try:
-        status = os.lstat(path)
+        return os.lstat(path)
     except (OSError, ValueError) as error:  # deleted since it was found, or a name that no file system holds
         raise TranscriptError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def check_ours(path: str) -> os.stat_result:
+    """The status of a file that something else will open (a database library follows links and waits for FIFOs)."""
+    status = look_at(path)
     _check(path, status)
     return status
 

@@ -14,19 +14,9 @@ from __future__ import annotations
 
 import os
 
+from howcome.clients import hook
 from howcome.clients.base import Client, History, Wiring
-from howcome.clients.hook import (
-    CAPTURE_OR_CATCH_UP,
-    FIRST_RECALL,
-    INGEST,
-    MEET,
-    NOTHING,
-    PROMPT,
-    START,
-    Hook,
-    always_json,
-    nothing,
-)
+from howcome.clients.hook import INGEST, PROMPT, START, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +25,9 @@ if TYPE_CHECKING:
 
     from howcome.clients.records import Record
     from howcome.clients.wiring import Install, Wired
+
+_CHATS = "chats"
+_PLACE_FILE_BYTES = 1 << 20
 
 
 class _History(History):
@@ -47,14 +40,18 @@ class _History(History):
         return [os.path.join(own, ".gemini", "tmp")]
 
     def transcripts(self, root: str) -> Iterator[str]:
-        from howcome.clients.gemini_records import transcripts
-
-        return transcripts(root)
+        """The recordings below `~/.gemini/tmp`: only its projects' chat folders are looked into."""
+        try:
+            projects = sorted(os.listdir(root))
+        except OSError:
+            return
+        for project in projects:
+            yield from super().transcripts(os.path.join(root, project, _CHATS))
 
     def may_be(self, path: str) -> bool:
-        from howcome.clients.gemini_records import is_recording
-
-        return is_recording(os.path.basename(path))
+        """Lines, or a document from before there were lines."""
+        name = os.path.basename(path)
+        return super().may_be(name) or (name.startswith("session-") and name.endswith(".json"))
 
     def wrote_document(self, path: str, head: bytes) -> bool:
         return path.endswith(".json") and b'"projectHash"' in head  # all of it need not be in what was read
@@ -73,9 +70,53 @@ class _History(History):
         return io.BytesIO(unfold(read_whole(path)))
 
     def place_of(self, path: str) -> dict[str, str]:
-        from howcome.clients.gemini_records import place
+        """The project's folder, and a subagent's session.
 
-        return place(path)
+        `<project>/chats/session-….jsonl` is a session's own file, `<project>/chats/<session>/….jsonl` a subagent's.
+        """
+        folder = os.path.dirname(path)
+        found = {}
+        if os.path.basename(folder) != _CHATS and os.path.basename(os.path.dirname(folder)) == _CHATS:
+            found["session_id"] = os.path.basename(folder)
+            folder = os.path.dirname(folder)
+        cwd = _project_folder(os.path.dirname(folder)) if os.path.basename(folder) == _CHATS else None
+        return {**found, "cwd": cwd} if cwd else found
+
+
+def _project_folder(project: str) -> str | None:
+    """The path behind `tmp/<project>`: by its marker, else by the client's lists (a name, or before that a SHA-256)."""
+    marker = _read(os.path.join(project, ".project_root")).decode("utf-8", "replace").strip()
+    if os.path.isabs(marker):
+        return marker
+    home, name = os.path.dirname(os.path.dirname(project)), os.path.basename(project)
+    known = _read_object(os.path.join(home, "projects.json")).get("projects")
+    known = {str(path): slug for path, slug in known.items()} if isinstance(known, dict) else {}
+    for path, slug in known.items():
+        if slug == name:
+            return path
+    from hashlib import sha256
+
+    for path in (*known, *_read_object(os.path.join(home, "trustedFolders.json"))):
+        if sha256(path.encode("utf-8", "surrogatepass")).hexdigest() == name:
+            return path
+    return None
+
+
+def _read_object(path: str) -> dict[str, object]:
+    from howcome.clients.decode import decode_record
+    from howcome.errors import RecordError
+
+    try:
+        return decode_record(_read(path), None)
+    except RecordError:
+        return {}
+
+
+def _read(path: str) -> bytes:
+    """The start of one of the client's small files, b'' when there is none."""
+    from howcome.files import read_plain
+
+    return read_plain(path, _PLACE_FILE_BYTES) or b""
 
 
 class _Wiring(Wiring):
@@ -110,10 +151,10 @@ CLIENT = Client(
     history=_History(),
     wiring=_Wiring(),
     hooks={  # timeouts in milliseconds; standard output must be one JSON value
-        "SessionStart": Hook(MEET, START, timeout=20000, shape=nothing),
-        "BeforeAgent": Hook(FIRST_RECALL, PROMPT, timeout=5000, shape=always_json),
-        "AfterAgent": Hook(CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=always_json),
-        "PreCompress": Hook(NOTHING, INGEST, shape=nothing, is_wired=False),  # earlier installs wired it
-        "SessionEnd": Hook(CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=always_json),
+        "SessionStart": Hook(hook.MEET, START, timeout=20000, shape=hook.nothing),
+        "BeforeAgent": Hook(hook.FIRST_RECALL, PROMPT, timeout=5000, shape=hook.always_json),
+        "AfterAgent": Hook(hook.CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=hook.always_json),
+        "PreCompress": Hook(hook.NOTHING, INGEST, shape=hook.nothing, is_wired=False),  # earlier installs wired it
+        "SessionEnd": Hook(hook.CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=hook.always_json),
     },
 )

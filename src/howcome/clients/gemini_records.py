@@ -8,10 +8,10 @@ harmless. Only the head names the session and no record names the folder: that i
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator
 
+from howcome.clients import records
 from howcome.clients.decode import decode_record
 from howcome.clients.records import ReaderState, Record, describe_media, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
@@ -19,7 +19,6 @@ from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, TranscriptError
 
 CLIENT = "gemini"
-CHATS = "chats"
 HEAD_FIELDS = ("sessionId", "projectHash", "startTime", "kind")
 """What never changes in a document's metadata; the rest (`lastUpdated`, `summary`) would change its first line."""
 
@@ -43,7 +42,6 @@ _INTERNAL_TOOLS = frozenset({
     "list_background_processes", "list_directory", "read_background_output", "read_file", "read_many_files", "replace",
     _SHELL, "save_memory", "search_file_content", "update_topic", "write_file", "write_todos",
 })  # fmt: skip
-_PLACE_FILE_BYTES = 1 << 20
 
 
 def read_record(record: Record, state: ReaderState) -> list[Event] | None:
@@ -71,24 +69,14 @@ def _message(record: Record, state: ReaderState) -> list[Event] | None:
         return _said_by_user(record, state)
     if kind == "gemini":
         text = without_own_blocks(_text(record.get("content"))).strip()
-        said = _event(record, state, events.ASSISTANT_TEXT, text, origin=events.ORIGIN_ASSISTANT)
+        said = _event(record, state, events.ASSISTANT_TEXT, text)
         is_said = bool(text) and not text.startswith(_NOT_THE_MODELS)
         return [*_thoughts(record, state), *([said] if is_said else []), *_tools(record, state)]
     return [] if kind in ("info", "error", "warning") else None
 
 
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    values: dict[str, object] = {"block": 0, "ts_ms": parse_time_ms(record.get("timestamp")), **fields}
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=text_field(record, "id") or "",
-        session_id=state.session_id,
-        text=text,
-        cwd=state.cwd,
-        agent_id=state.agent_id,
-        **values,  # type: ignore[arg-type]
-    )
+    return records.event_of(CLIENT, record, state, kind, text, **fields)
 
 
 def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
@@ -97,13 +85,13 @@ def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
     if sent.startswith(_NOT_A_PERSONS):  # what is shown beside it is the last prompt once more
         return []
     if _SNAPSHOT in text[:400]:
-        return [_event(record, state, events.COMPACTION, "Conversation compacted", origin=events.ORIGIN_TOOL)]
+        return [_event(record, state, events.COMPACTION, "Conversation compacted")]
     words = _HOOK_CONTEXT.sub("", without_own_blocks(text)).partition(_REFERENCED)[0].strip()
     if not words or words.startswith(_NOT_A_PERSONS):
         return []
     if state.agent_id:  # a subagent's task was written by the agent that started it
         return [_event(record, state, events.ASSISTANT_TEXT, words, origin=events.ORIGIN_TASK)]
-    return [_event(record, state, events.USER_PROMPT, words, origin=events.ORIGIN_USER)]
+    return [_event(record, state, events.USER_PROMPT, words)]
 
 
 def _items(value: object) -> list[object]:
@@ -128,22 +116,19 @@ def _thoughts(record: Record, state: ReaderState) -> Iterator[Event]:
         text = "\n".join(part for name in ("subject", "description") if (part := text_field(thought, name)))
         if text.strip():
             ts_ms = parse_time_ms(thought.get("timestamp"))
-            yield _event(
-                record, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT, block=block, ts_ms=ts_ms
-            )
+            yield _event(record, state, events.ASSISTANT_THINKING, text, block=block, ts_ms=ts_ms)
 
 
 def _tools(record: Record, state: ReaderState) -> Iterator[Event]:
     for call in _items(record.get("toolCalls")):
         if not isinstance(call, dict):
             continue
-        values = call.get("args")
-        values = values if isinstance(values, dict) else {"input": values}
+        values = records.call_input(call.get("args"))
         named = {
             "tool": text_field(call, "name"), "tool_use_id": text_field(call, "id"),
             "file": call_file(values) or text_field(values, "absolute_path"),
         }  # fmt: skip
-        yield _event(record, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, input=values, **named)
+        yield _event(record, state, events.TOOL_CALL, "", input=values, **named)
         result = _result(call)
         if call.get("status") in _OVER and _MASKED not in result[:100]:  # masked: the record before held it whole
             yield _event(record, state, events.TOOL_RESULT, result, **named, **_outcome(call, result))
@@ -220,72 +205,3 @@ def unfold(document: bytes) -> bytes:
 
 def _line(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode() + b"\n"
-
-
-def transcripts(root: str) -> Iterator[str]:
-    """The recordings below `~/.gemini/tmp`: only its projects' chat folders are looked into."""
-    try:
-        projects = sorted(os.listdir(root))
-    except OSError:
-        return
-    for project in projects:
-        for folder, folders, names in os.walk(os.path.join(root, project, CHATS)):
-            folders.sort()
-            yield from (os.path.join(folder, name) for name in sorted(names) if is_recording(name))
-
-
-def is_recording(name: str) -> bool:
-    """Whether a file of this name is a recording: lines, or a document from before there were lines."""
-    return name.endswith((".jsonl", ".jsonl.gz")) or (name.startswith("session-") and name.endswith(".json"))
-
-
-def place(path: str) -> dict[str, str]:
-    """What a recording's place says that its records do not: the project's folder, and a subagent's session.
-
-    `<project>/chats/session-….jsonl` is a session's own file, `<project>/chats/<session>/….jsonl` a subagent's of it.
-    """
-    folder = os.path.dirname(path)
-    found = {}
-    if os.path.basename(folder) != CHATS and os.path.basename(os.path.dirname(folder)) == CHATS:
-        found["session_id"] = os.path.basename(folder)
-        folder = os.path.dirname(folder)
-    if os.path.basename(folder) == CHATS:
-        cwd = _project_folder(os.path.dirname(folder))
-        found.update({"cwd": cwd} if cwd else {})
-    return found
-
-
-def _project_folder(project: str) -> str | None:
-    """The path behind `tmp/<project>`: by its marker, else by the client's lists (a name, or before that a SHA-256)."""
-    marker = _read(os.path.join(project, ".project_root")).decode("utf-8", "replace").strip()
-    if os.path.isabs(marker):
-        return marker
-    home, name = os.path.dirname(os.path.dirname(project)), os.path.basename(project)
-    known = _read_object(os.path.join(home, "projects.json")).get("projects")
-    known = {str(path): slug for path, slug in known.items()} if isinstance(known, dict) else {}
-    for path, slug in known.items():
-        if slug == name:
-            return path
-    from hashlib import sha256
-
-    for path in (*known, *_read_object(os.path.join(home, "trustedFolders.json"))):
-        if sha256(path.encode("utf-8", "surrogatepass")).hexdigest() == name:
-            return path
-    return None
-
-
-def _read(path: str) -> bytes:
-    """The start of one of the client's small files, b'' when there is none; a FIFO in its place is not waited for."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(descriptor, "rb") as stream:
-            return stream.read(_PLACE_FILE_BYTES) or b""
-    except OSError:
-        return b""
-
-
-def _read_object(path: str) -> dict[str, object]:
-    try:
-        return decode_record(_read(path), None)
-    except RecordError:
-        return {}

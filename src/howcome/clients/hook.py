@@ -10,18 +10,9 @@ if TYPE_CHECKING:
     Shape = Callable[[str, str], str]
     """An event and what is to be said → what the hook writes."""
 
-RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET, CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = (
-    "recall",
-    "first_recall",
-    "capture",
-    "catch_up",
-    "meet",
-    "capture_or_catch_up",
-    "observe",
-    "take_spool",
-    "flush",
-)
-ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT, NOTHING = ("about_to", "failed", "end_turn", "begin_agent", "nothing")
+RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET = "recall", "first_recall", "capture", "catch_up", "meet"
+CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = "capture_or_catch_up", "observe", "take_spool", "flush"
+ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT, NOTHING = "about_to", "failed", "end_turn", "begin_agent", "nothing"
 """Who answers an event, by their names in `hooks/handlers`."""
 
 PROMPTS = (RECALL, FIRST_RECALL)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from howcome.clients.decode import clean
-from howcome.clients.records import parse_time_ms, without_own_blocks
+from howcome.clients.records import ORIGINS, parse_time_ms, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError
@@ -34,10 +34,6 @@ _SYNONYMS = {
     "assistant": events.ASSISTANT_TEXT, "answer": events.ASSISTANT_TEXT,
     "thinking": events.ASSISTANT_THINKING, "thought": events.ASSISTANT_THINKING,
     "call": events.TOOL_CALL, "result": events.TOOL_RESULT,
-}  # fmt: skip
-_ORIGINS = {
-    events.USER_PROMPT: events.ORIGIN_USER, events.TOOL_RESULT: events.ORIGIN_TOOL,
-    events.COMPACTION: events.ORIGIN_TOOL,
 }  # fmt: skip
 _AGENT = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -115,7 +111,7 @@ def _event(
         session_id=str(kept["session_id"]),
         text=without_own_blocks(text),
         input=values,
-        origin=_ORIGINS.get(kind, events.ORIGIN_ASSISTANT),
+        origin=ORIGINS.get(kind, events.ORIGIN_ASSISTANT),
         **fields,  # type: ignore[arg-type]
     )
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import Client, History, Wiring
-from howcome.clients.sources import DATABASE_SUFFIXES, Status, is_database, split_member
+from howcome.clients.base import DATABASE_SUFFIXES, Client, History, Status, Wiring, is_database, split_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,9 +29,18 @@ class _History(History):
         return [own, *([os.path.join(own, database)] if database.endswith(DATABASE_SUFFIXES) else [])]
 
     def transcripts(self, root: str) -> Iterator[str]:
-        from howcome.clients.opencode_store import transcripts
-
-        return transcripts(root)
+        """The databases in a data folder (one for each release channel), and the older session files; or `root`."""
+        if is_database(root):
+            yield root
+            return
+        try:
+            names = sorted(os.listdir(root))
+        except OSError:
+            return
+        yield from (os.path.join(root, name) for name in names if name.startswith("opencode") and is_database(name))
+        if "storage" in names:
+            for folder, _, files in os.walk(os.path.join(root, "storage", "session")):
+                yield from (path for name in sorted(files) if _is_session_file(path := os.path.join(folder, name)))
 
     def may_be(self, path: str) -> bool:
         name = os.path.basename(path)
@@ -69,9 +77,9 @@ class _History(History):
 
 
 def _is_session_file(path: str) -> bool:
-    from howcome.clients.opencode_store import is_session_file
-
-    return is_session_file(path)
+    """Whether this is the name of an older session file."""
+    parent = os.path.basename(os.path.dirname(os.path.dirname(path)))
+    return parent == "session" and path.endswith(".json")
 
 
 class _Wiring(Wiring):

@@ -7,8 +7,9 @@ and what it says, which no copy changes.
 
 from __future__ import annotations
 
+from howcome.clients import records
 from howcome.clients.claude_code_records import persons_words
-from howcome.clients.records import ReaderState, Record, parse_time_ms, text_field, without_own_blocks
+from howcome.clients.records import ReaderState, Record, inside, parse_time_ms, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 
@@ -50,41 +51,26 @@ def _part(record: Record, part: Record, state: ReaderState) -> list[Event] | Non
         return _text(record, part, state)
     if kind == "reasoning":
         text = without_own_blocks(text_field(part, "text") or "")
-        thought = _event(record, part, state, events.ASSISTANT_THINKING, text, origin=events.ORIGIN_ASSISTANT)
-        return [thought] if text.strip() else []
+        return [_event(record, part, state, events.ASSISTANT_THINKING, text)] if text.strip() else []
     if kind == "tool":
         return _tool(record, part, state)
     if kind == "shell":  # what a person ran in the session
         typed = text_field(part, "command")
-        ran = _event(record, part, state, events.USER_PROMPT, f"! {typed}", origin=events.ORIGIN_USER)
-        return [ran] if typed else []
+        return [_event(record, part, state, events.USER_PROMPT, f"! {typed}")] if typed else []
     if kind == "compaction":
         how = "auto" if part.get("auto") else "manual"
-        text = f"Conversation compacted ({how})"
-        return [_event(record, part, state, events.COMPACTION, text, origin=events.ORIGIN_TOOL)]
+        return [_event(record, part, state, events.COMPACTION, f"Conversation compacted ({how})")]
     return [] if isinstance(kind, str) and kind in _IGNORED else None
 
 
 def _event(record: Record, part: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    made, began = parse_time_ms(record.get("at")), parse_time_ms(_inside(part, "time").get("start"))
+    made, began = parse_time_ms(record.get("at")), parse_time_ms(inside(part, "time").get("start"))
     index = record.get("index")
-    values: dict[str, object] = {"ts_ms": began or made, **fields}
-    return Event(
-        client=CLIENT,
-        kind=kind,
-        record_id=f"{made}.{began or 0}" if made else text_field(record, "message") or "",
-        block=index if isinstance(index, int) else 0,
-        session_id=state.session_id,
-        text=text,
-        cwd=state.cwd,
-        agent_id=state.agent_id,
-        **values,  # type: ignore[arg-type]
-    )
-
-
-def _inside(record: Record, name: str) -> Record:
-    value = record.get(name)
-    return value if isinstance(value, dict) else {}
+    own = {
+        "record_id": f"{made}.{began or 0}" if made else text_field(record, "message") or "",
+        "block": index if isinstance(index, int) else 0, "ts_ms": began or made, **fields,
+    }  # fmt: skip
+    return records.event_of(CLIENT, record, state, kind, text, **own)
 
 
 def _text(record: Record, part: Record, state: ReaderState) -> list[Event]:
@@ -95,7 +81,7 @@ def _text(record: Record, part: Record, state: ReaderState) -> list[Event]:
     if record.get("role") == "user":
         text = persons_words(text)
         if text and not state.agent_id:
-            return [_event(record, part, state, events.USER_PROMPT, text, origin=events.ORIGIN_USER)]
+            return [_event(record, part, state, events.USER_PROMPT, text)]
     else:
         text = without_own_blocks(text).strip()
     if not text or record.get("role") not in ("user", "assistant"):
@@ -105,35 +91,21 @@ def _text(record: Record, part: Record, state: ReaderState) -> list[Event]:
 
 
 def _tool(record: Record, part: Record, state: ReaderState) -> list[Event]:
-    doing = _inside(part, "state")
-    values = doing.get("input")
-    values = values if isinstance(values, dict) else {"input": values}
-    values = {_FIELD_NAMES.get(name, name): value for name, value in values.items()}
-    tool, time = text_field(part, "tool"), _inside(doing, "time")
+    doing = inside(part, "state")
+    time = inside(doing, "time")
+    values = {_FIELD_NAMES.get(name, name): value for name, value in records.call_input(doing.get("input")).items()}
+    tool = text_field(part, "tool")
     named = {"tool": tool, "tool_use_id": text_field(part, "callID"), "file": call_file(values)}
     began = parse_time_ms(time.get("start")) or parse_time_ms(record.get("at"))
-    found = [
-        _event(
-            record, part, state, events.TOOL_CALL, "", origin=events.ORIGIN_ASSISTANT, input=values, ts_ms=began,
-            **named,
-        )
-    ]  # fmt: skip
+    found = [_event(record, part, state, events.TOOL_CALL, "", input=values, ts_ms=began, **named)]
     if doing.get("status") in _OVER:
-        text = text_field(doing, "output") or text_field(doing, "error") or ""
-        code = _inside(doing, "metadata").get("exit")
+        text = without_own_blocks(text_field(doing, "output") or text_field(doing, "error") or "")
+        code = inside(doing, "metadata").get("exit")
         code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
-        found.append(
-            _event(
-                record,
-                part,
-                state,
-                events.TOOL_RESULT,
-                without_own_blocks(text),
-                exit_code=code,
-                failed=doing.get("status") == "error" or code not in (None, 0),
-                origin=events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
-                ts_ms=parse_time_ms(time.get("end")) or began,
-                **named,
-            )
-        )
+        came = {
+            "failed": doing.get("status") == "error" or code not in (None, 0), "exit_code": code,
+            "origin": events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
+            "ts_ms": parse_time_ms(time.get("end")) or began,
+        }  # fmt: skip
+        found.append(_event(record, part, state, events.TOOL_RESULT, text, **came, **named))
     return found

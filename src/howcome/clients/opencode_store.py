@@ -19,8 +19,7 @@ from contextlib import contextmanager
 
 from howcome.clients.decode import decode_record
 from howcome.clients.files import check_ours, read_whole
-from howcome.clients.records import Record
-from howcome.clients.sources import is_database
+from howcome.clients.records import Record, inside, objects
 from howcome.errors import RecordError, TranscriptError
 
 TYPE_CHECKING = False
@@ -43,28 +42,7 @@ _PART_FIELDS = (
 _STATE_FIELDS = ("status", "input", "output", "error")
 
 
-# -- where sessions are ------------------------------------------------------------------------------------------------
-def transcripts(root: str) -> Iterator[str]:
-    """The databases in a data folder (one for each release channel), and the older session files; or just `root`."""
-    if is_database(root):
-        yield root
-        return
-    try:
-        names = sorted(os.listdir(root))
-    except OSError:
-        return
-    yield from (os.path.join(root, name) for name in names if name.startswith("opencode") and is_database(name))
-    if "storage" in names:
-        for folder, _, files in os.walk(os.path.join(root, "storage", "session")):
-            yield from (path for name in sorted(files) if is_session_file(path := os.path.join(folder, name)))
-
-
-def is_session_file(path: str) -> bool:
-    """Whether this is the name of an older session file."""
-    parent = os.path.basename(os.path.dirname(os.path.dirname(path)))
-    return parent == "session" and path.endswith(".json")
-
-
+# -- how sessions are now ----------------------------------------------------------------------------------------------
 def database_state(path: str) -> tuple[int, int]:
     """Size and age (bytes, ns) of a database with its write-ahead log; an empty log is no change."""
     status = check_ours(path)
@@ -199,14 +177,12 @@ def _from_session_messages(database: sqlite3.Connection, session: str) -> tuple[
 def _older_part(item: object, index: int) -> dict[str, object]:
     """A content item of the newest versions in the older form; its place in the message tells equal ones apart."""
     item = item if isinstance(item, dict) else {"type": None}
-    time = item.get("time")
-    time = time if isinstance(time, dict) else {}
+    time = inside(item, "time")
     spans = {"start": time.get("ran") or time.get("created"), "end": time.get("completed")}
     part = {**item, "time": spans, "auto": item.get("reason") == "auto", "index": index}
     state = item.get("state")
     if item.get("type") == "tool" and isinstance(state, dict):
-        content, error = state.get("content"), state.get("error")
-        texts = [block.get("text") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+        texts, error = [block.get("text") for block in objects(state.get("content"))], state.get("error")
         output = "\n".join(text for text in texts if isinstance(text, str))
         message = error.get("message") if isinstance(error, dict) else error
         part |= {"tool": item.get("name"), "callID": item.get("id"), "time": None}
@@ -288,19 +264,16 @@ def _is_over(info: Record | None) -> bool:
     """Whether nothing more comes in a message; a person's is written at once."""
     if info is None:
         return False
-    time = info.get("time")
-    completed = time.get("completed") if isinstance(time, dict) else None
-    return info.get("role") == "user" or bool(completed) or bool(info.get("error"))
+    return info.get("role") == "user" or bool(inside(info, "time").get("completed") or info.get("error"))
 
 
 def _is_finished(part: Record | None) -> bool:
     if part is None:
         return False
-    kind, time = part.get("type"), part.get("time")
+    kind = part.get("type")
     if kind == "tool":
-        state = part.get("state")
-        return isinstance(state, dict) and state.get("status") in ("completed", "error")
-    return kind not in ("text", "reasoning") or (isinstance(time, dict) and bool(time.get("end")))
+        return inside(part, "state").get("status") in ("completed", "error")
+    return kind not in ("text", "reasoning") or bool(inside(part, "time").get("end"))
 
 
 def _part_line(message: str, info: Record, part: Mapping[str, object]) -> bytes:
@@ -308,11 +281,9 @@ def _part_line(message: str, info: Record, part: Mapping[str, object]) -> bytes:
     kept = {name: part[name] for name in _PART_FIELDS if part.get(name) is not None}
     if isinstance(state := part.get("state"), dict):
         kept["state"] = _kept_state(state)
-    made, where = info.get("time"), info.get("path")
     record = {
         "type": "part", "message": message, "role": info.get("role"),
-        "at": made.get("created") if isinstance(made, dict) else None,
-        "cwd": where.get("cwd") if isinstance(where, dict) else None,
+        "at": inside(info, "time").get("created"), "cwd": inside(info, "path").get("cwd"),
         "summary": True if info.get("role") == "assistant" and info.get("summary") is True else None,
         "index": kept.pop("index", None),
     }  # fmt: skip
@@ -321,9 +292,9 @@ def _part_line(message: str, info: Record, part: Mapping[str, object]) -> bytes:
 
 def _kept_state(state: Record) -> dict[str, object]:
     kept = {name: state[name] for name in _STATE_FIELDS if state.get(name) is not None}
-    metadata, time = state.get("metadata"), state.get("time")
-    if isinstance(metadata, dict) and metadata.get("exit") is not None:
-        kept["metadata"] = {"exit": metadata["exit"]}
+    time, code = state.get("time"), inside(state, "metadata").get("exit")
+    if code is not None:
+        kept["metadata"] = {"exit": code}
     if isinstance(time, dict):  # but for when the client took the output out of its context: that comes later
         kept["time"] = {name: time.get(name) for name in ("start", "end")}
     return kept

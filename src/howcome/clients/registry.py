@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from howcome.clients.base import Client, History
     from howcome.clients.hook import Hook
@@ -84,16 +85,9 @@ def is_clients(path: str, others: Iterable[str] = (), agent: str = DEFAULT) -> b
         real = os.path.realpath(path)
     except (OSError, ValueError):  # not there, or a name that no file system holds
         return False
-    folders = (os.path.realpath(os.path.expanduser(root)) for root in _folders(agent, others))
+    rest = (root for name in names() if name != agent for root in _roots(name))
+    folders = (os.path.realpath(os.path.expanduser(root)) for root in chain(_roots(agent), others, rest))
     return any(real.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)
-
-
-def _folders(agent: str, others: Iterable[str]) -> Iterator[str]:
-    yield from _roots(agent)
-    yield from others
-    for name in names():
-        if name != agent:
-            yield from _roots(name)
 
 
 def _roots(name: str) -> list[str]:

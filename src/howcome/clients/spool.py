@@ -116,21 +116,17 @@ def locked(path: str, wait_s: float) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _OPEN_FLAGS, 0o600)
     try:
         end = time.monotonic() + wait_s
-        while not _has_lock(descriptor):
-            if time.monotonic() >= end:
-                raise StoreLockedError(f"{path}: another process holds it; try again")
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise StoreLockedError(f"{path}: another process holds it; try again") from None
             time.sleep(_POLL_S)
         yield
     finally:
         os.close(descriptor)
-
-
-def _has_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _folder(home: str) -> str:

@@ -17,15 +17,9 @@ SERVER = "howcome"
 """The name of the MCP server in every agent's settings."""
 
 READ_ONLY_TOOLS = (
-    "search_memory",
-    "get_context",
-    "get_memories",
-    "replay_session",
-    "get_timeline",
-    "expand_memory",
-    "list_stale",
+    "search_memory", "get_context", "get_memories", "replay_session", "get_timeline", "expand_memory", "list_stale",
     "memory_status",
-)
+)  # fmt: skip
 """Tools that change nothing, which the client may call without asking; the others ask each time."""
 
 HOOK, SERVER_ENTRY, ALLOWED, NEEDED, TABLE, TRUST = "hook", "server", "allowed", "needed", "table", "trust"
@@ -95,23 +89,20 @@ class Install(NamedTuple):
 
     def hooks(self, hooks: Mapping[str, Hook]) -> list[Entry]:
         """Hooks in the shape that most agents read."""
-        return [
-            Entry(
-                HOOK,
-                ("hooks", event),
-                {"type": "command", "command": self.hook_command(event), "timeout": hook.timeout},
-                hook.matcher,
-            )
-            for event, hook in hooks.items()
-        ]
+        found = []
+        for event, hook in hooks.items():
+            value = {"type": "command", "command": self.hook_command(event), "timeout": hook.timeout}
+            found.append(Entry(HOOK, ("hooks", event), value, hook.matcher))
+        return found
 
-    def server(self, *path: str, kind: str = SERVER_ENTRY) -> Entry:
-        """The MCP server in the shape that most agents read, in the object at `path`."""
+    def server(self, *path: str, kind: str = SERVER_ENTRY, type: str = "", **more: object) -> Entry:
+        """The MCP server in the shape that most agents read, in the object at `path`; some want a `type` and `more`."""
         command, *arguments = self.server_words
-        value: dict[str, object] = {"command": command, "args": arguments}
-        if self.server_environment:
+        value: dict[str, object] = {"type": type} if type else {}
+        value |= {"command": command, "args": arguments}
+        if self.server_environment or type:
             value["env"] = dict(self.server_environment)
-        return Entry(kind, (*path, SERVER), value)
+        return Entry(kind, (*path, SERVER), value | more)
 
 
 def directory(variable: str, default: str) -> Path:

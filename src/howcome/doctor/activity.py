@@ -11,14 +11,14 @@ import time
 
 from howcome.clients.spool import dead_letters, spool_counts
 from howcome.doctor.base import Finding, Level, Machine
-from howcome.doctor.facts import RECENT_S, edit, last_lines, late_prompts, logged_s, prompts_in_time, quoted
+from howcome.doctor.facts import RECENT_S, last_lines, late_prompts, logged_s, prompts_in_time, quoted
 from howcome.errors import StoreError
 from howcome.learn.model_run import STOPPED, not_allowed
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
 from howcome.present.guarded import REFUSED
 from howcome.present.render import counted
 from howcome.present.screen import local_time
-from howcome.settings import ACTIVE, CONFIG_NAME, SOCKET_NAME, read_settings
+from howcome.settings import ACTIVE, SOCKET_NAME, read_settings
 from howcome.worker.thread import LOCK_NAME, worker_state
 
 STALE_SPOOL_S = 3600
@@ -128,7 +128,7 @@ def check_batches(machine: Machine) -> list[Finding]:
     """Batches that wait do so for a budget, a switch or a pause; those that a model failed at wait for somebody."""
     if machine.settings.distiller == "llm" and machine.settings.llm == "off":
         what = "distiller is llm, and llm is off: memories are made without a model"
-        return [Finding("warning", "distilling", what, edit(os.path.join(machine.home, CONFIG_NAME)))]
+        return [Finding("warning", "distilling", what, machine.edit_config())]
     if machine.app is None:
         return []
     counts = machine.app.learn.batch_counts()
@@ -140,7 +140,8 @@ def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
         reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
-        what = f"the model failed at {_batches(counts['dead'])}{lasting} ({why}); what was learnt without it stays"
+        dead = counted(counts["dead"], "batch", "batches")
+        what = f"the model failed at {dead}{lasting} ({why}); what was learnt without it stays"
         return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
     return []
 
@@ -149,23 +150,19 @@ def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
     """What waits, and why; a pause after failures is told where the model is."""
     if machine.app is None or machine.settings.distiller != "llm":
         return []
-    app, done = machine.app, f"{_batches(counts['done'])} done by the model"
-    why, remedy = not_allowed(machine.settings), edit(os.path.join(machine.home, CONFIG_NAME))
+    app, done = machine.app, f"{counted(counts['done'], 'batch', 'batches')} done by the model"
+    why, remedy = not_allowed(machine.settings), machine.edit_config()
     if ACTIVE in why:
         remedy = f"unset {ACTIVE}"
     if not why and app.spending.stopped_ms() is not None:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
         sessions = counted(app.learn.sessions_waiting(), "session")
-        what = f"{done}, {_batches(counts['pending'])} and {sessions} wait: {why}"
+        what = f"{done}, {counted(counts['pending'], 'batch', 'batches')} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already
         return []
     return [Finding("ok", "distilling", f"{done}, {counts['pending']} wait")]
-
-
-def _batches(count: int) -> str:
-    return f"{count} batch" if count == 1 else f"{count} batches"
 
 
 def check_prompts(machine: Machine) -> list[Finding]:

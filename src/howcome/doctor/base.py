@@ -17,10 +17,10 @@ from typing import Literal
 
 from howcome.app import App, open_app
 from howcome.clients.discover import Found, known_transcripts
-from howcome.doctor.facts import quoted
+from howcome.doctor.facts import edit, quoted
 from howcome.errors import SettingsError, StoreError
 from howcome.log.place import database_path
-from howcome.settings import ACTIVE, FIELDS, Settings, home_folder, read_settings
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, Settings, home_folder, read_settings
 
 Level = Literal["ok", "note", "warning", "error"]
 BUSY_MS = 1500
@@ -87,6 +87,7 @@ class Machine:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
         self.user_home = environment.get("HOME") or os.path.expanduser("~")
         self.home = home_folder(environment)
+        self.config = os.path.join(self.home, CONFIG_NAME)
         self.database = database_path(self.home)
         self.settings_problem: SettingsError | None = None
         self.settings = self._read_settings()
@@ -116,6 +117,10 @@ class Machine:
             self._app.close()
         self._app, self._is_opened, self.store_problem = None, False, None
 
+    def edit_config(self, what: str = "") -> str:
+        """The command that opens the settings, and what to do there."""
+        return edit(self.config) + (f"  # {what}" if what else "")
+
     def find_program(self, name: str) -> str | None:
         """Where the user's shell would find a program."""
         return shutil.which(name, path=self.environment.get("PATH", os.defpath))
@@ -139,13 +144,9 @@ class Machine:
         os.close(writes)
         try:
             process = subprocess.Popen(
-                words,
-                stdin=reads,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=variables,
+                words, stdin=reads, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables,
                 start_new_session=True,
-            )
+            )  # fmt: skip
         finally:
             os.close(reads)
         code: int | None = None
@@ -172,11 +173,6 @@ _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool
 _NEUTRAL = "install a newer howcome the way this one was installed; then howcome upgrade"
 
 
-def update_remedy() -> str:
-    """What brings a newer howcome here, by what the installer noted (PEP 610): it is in no package registry."""
-    return remedy_for(_noted(), sys.prefix)
-
-
 def _noted() -> object:
     """What the installer noted; None when it noted nothing that can be read."""
     from importlib import metadata
@@ -201,9 +197,9 @@ def _place(noted: object) -> tuple[str, str, bool]:
     return "", unquote(urlsplit(url).path) if url.startswith("file:") else "", is_editable
 
 
-def remedy_for(noted: object, prefix: str) -> str:
-    """The same for what was noted, in an environment."""
-    repository, folder, is_editable = _place(noted)
+def update_remedy(noted: Callable[[], object] = _noted, prefix: str = sys.prefix) -> str:
+    """What brings a newer howcome here, by what the installer noted (PEP 610): it is in no package registry."""
+    repository, folder, is_editable = _place(noted())
     if repository:
         return f"{quoted(*_install(prefix), '--upgrade', repository)} && howcome upgrade"
     if not folder or not os.path.exists(os.path.join(folder, ".git")):
@@ -212,14 +208,11 @@ def remedy_for(noted: object, prefix: str) -> str:
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && howcome upgrade"
 
 
-def extra_remedy(extra: str, packages: Sequence[str]) -> str:
+def extra_remedy(
+    extra: str, packages: Sequence[str], noted: Callable[[], object] = _noted, prefix: str = sys.prefix
+) -> str:
     """What brings the packages of an extra here: from where howcome came from, else the packages by themselves."""
-    return extra_remedy_for(extra, packages, _noted(), sys.prefix)
-
-
-def extra_remedy_for(extra: str, packages: Sequence[str], noted: object, prefix: str) -> str:
-    """The same for what was noted, in an environment."""
-    repository, folder, is_editable = _place(noted)
+    repository, folder, is_editable = _place(noted())
     if repository:
         return quoted(*_install(prefix), f"howcome[{extra}] @ {repository}")
     if folder and os.path.isdir(folder):

@@ -64,16 +64,13 @@ def _of_current(facts: dict[str, Any]) -> Finding:
 
 
 def _of_others(machine: Machine, facts: dict[str, Any]) -> list[Finding]:
-    others = [each for each in facts["models"] if each["model"] != facts["model"]]
-    return [
-        Finding(
-            "note",
-            "vectors",
-            f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now",
-            f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}",
-        )
-        for each in others
-    ]
+    found = []
+    for each in facts["models"]:
+        if each["model"] != facts["model"]:
+            what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
+            remedy = f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}"
+            found.append(Finding("note", "vectors", what, remedy))
+    return found
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:
@@ -97,12 +94,13 @@ _KNOWN = (*_OTHERS, *(known.variable for known in FIELDS))
 
 def check_settings(machine: Machine) -> list[Finding]:
     """config.toml and the variables can be read, and no variable is misspelt."""
-    config = os.path.join(machine.home, CONFIG_NAME)
     findings = []
     if machine.settings_problem is not None:
-        what = str(machine.settings_problem)
-        what_stops = f"every command and hook stops at this: {what}"
-        findings.append(Finding("error", "settings", what_stops, _correct(what, config)))
+        problem = str(machine.settings_problem)
+        what = f"every command and hook stops at this: {problem}"
+        unset = f"unset {problem.partition(':')[0]}"
+        remedy = machine.edit_config("correct or delete that line") if problem.startswith(machine.config) else unset
+        findings.append(Finding("error", "settings", what, remedy))
     for name in sorted(machine.environment):
         if name.startswith(_PREFIX) and name not in _KNOWN:
             near = get_close_matches(name, _KNOWN, 1)
@@ -113,20 +111,12 @@ def check_settings(machine: Machine) -> list[Finding]:
     return findings or [Finding("ok", "settings", what)]
 
 
-def _correct(what: str, config: str) -> str:
-    """The line to change, by the message that names it."""
-    if not what.startswith(config):
-        return f"unset {what.partition(':')[0]}"
-    return f"{edit(config)}  # correct or delete that line"
-
-
 def check_switches(machine: Machine) -> list[Finding]:
     """Hooks that are told to do nothing do nothing."""
     findings = []
     if machine.settings.disable:
         by_variable = "HOWCOME_DISABLE" in machine.environment
-        config = os.path.join(machine.home, CONFIG_NAME)
-        line = "unset HOWCOME_DISABLE" if by_variable else f"in {config}: disable = false"
+        line = "unset HOWCOME_DISABLE" if by_variable else f"in {machine.config}: disable = false"
         what = "HOWCOME_DISABLE is set" if by_variable else "config.toml says disable"
         findings.append(Finding("warning", "switches", f"{what}: hooks do nothing, no recall, no capture", line))
     if machine.environment.get(ACTIVE):
@@ -174,12 +164,13 @@ def _work(machine: Machine, who: str) -> list[Finding]:
 
 def _budget(machine: Machine, name: str) -> list[Finding]:
     """Whether the model may be asked at all: both caps are 0 by default, and `howcome spending` has a switch."""
-    settings, config = machine.settings, os.path.join(machine.home, CONFIG_NAME)
+    settings = machine.settings
     caps = ("llm_daily_calls", settings.llm_daily_calls), ("llm_daily_tokens", settings.llm_daily_tokens)
     zero = " and ".join(setting for setting, most in caps if not most)
     if zero:
-        remedy = f"{edit(config)}  # llm_daily_calls = 100, llm_daily_tokens = 200000, or what you want to spend a day"
-        return [Finding("warning", "budget", f"{name} may spend nothing, and is never asked: {zero} is 0", remedy)]
+        what = f"{name} may spend nothing, and is never asked: {zero} is 0"
+        caps_a_day = "llm_daily_calls = 100, llm_daily_tokens = 200000, or what you want to spend a day"
+        return [Finding("warning", "budget", what, machine.edit_config(caps_a_day))]
     app, now = machine.app, now_ms()
     if app is None:
         return []
@@ -205,20 +196,18 @@ def _graph_server(machine: Machine) -> list[Finding]:
 
 
 def _wrong(machine: Machine, check: str, what: str, begins: str) -> Finding:
-    config = os.path.join(machine.home, CONFIG_NAME)
-    return Finding("warning", check, what, f"{edit(config)}  # correct the settings that begin with {begins}")
+    return Finding("warning", check, what, machine.edit_config(f"correct the settings that begin with {begins}"))
 
 
 def _asked(machine: Machine, check: str, what: str, weighed: tuple[str, float], known_as: str) -> list[Finding]:
     """Whether somebody is asked at all, and whether it is left alone at the moment because it failed."""
     tier, weight = weighed
-    config = os.path.join(machine.home, CONFIG_NAME)
     if not weight:
         says = f"{what}, but {tier}_weight is 0: it is never asked"
-        return [Finding("note", check, says, f"{edit(config)}  # a {tier}_weight above 0, as `howcome eval` says")]
+        return [Finding("note", check, says, machine.edit_config(f"a {tier}_weight above 0, as `howcome eval` says"))]
     pause = machine.app.models.pause_of(known_as) if machine.app is not None else None
     if pause is None:
         return [Finding("ok", check, what)]
     minutes = max(1, round((pause[0] - now_ms()) / 60_000))
     says = f"{what}, but is left alone for {minutes} min: {pause[1]}"
-    return [Finding("warning", check, says, f"{edit(config)}  # or make it answer there, and wait")]
+    return [Finding("warning", check, says, machine.edit_config("or make it answer there, and wait"))]

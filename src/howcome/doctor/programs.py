@@ -16,7 +16,7 @@ from howcome.doctor.base import Done, Finding, Machine
 from howcome.doctor.facts import last_lines, quoted
 from howcome.doctor.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
 from howcome.present.guarded import LOG_NAME, NOTES
-from howcome.settings import ACTIVE, CONFIG_NAME
+from howcome.settings import ACTIVE
 
 LEAST_SQLITE = (3, 51, 3)
 """Before it, several writers could damage a database with a write-ahead log."""
@@ -117,7 +117,7 @@ def _run_hook(machine: Machine, launch: Launch, init: str) -> list[Finding]:
         return [Finding("error", "hook", f"the installed hook was started: {problem}", remedy)]
     if done.ms > machine.settings.prompt_deadline_ms:
         what = f"the installed hook took {done.ms} ms, its deadline is {machine.settings.prompt_deadline_ms} ms"
-        line = f"in {os.path.join(machine.home, CONFIG_NAME)}: prompt_deadline_ms = {min(2 * done.ms, 4000)}"
+        line = f"in {machine.config}: prompt_deadline_ms = {min(2 * done.ms, 4000)}"
         return [Finding("warning", "hook", what, line)]
     return [Finding("ok", "hook", f"the installed hook was started: silent, exit 0, {done.ms} ms")]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 
-from howcome.doctor import activity, agents, configuration, folder, programs, server, storage
+from howcome.doctor import activity, agents, configuration, folder, programs, storage
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.facts import quoted
 from howcome.errors import HowcomeError
@@ -36,8 +36,8 @@ CHECKS: tuple[Check, ...] = (
     agents.check_alive,
     storage.check_store,
     storage.check_integrity,
-    server.check_server,
-    server.check_team,
+    storage.check_server,
+    storage.check_team,
     storage.check_redaction,
     storage.check_index,
     storage.check_kept,

@@ -6,21 +6,23 @@ import os
 import time
 from collections.abc import Callable
 
-from howcome.app import App
+from howcome import errors
+from howcome.app import App, open_app
+from howcome.app.servers import EXTRA, PACKAGES, DriverMissingError
 from howcome.clients.registry import clients
-from howcome.doctor.base import Finding, Machine, update_remedy
+from howcome.doctor.base import Finding, Machine, extra_remedy, update_remedy
 from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
 from howcome.domain.stored import Scope
-from howcome.errors import IndexDamagedError, StoreDamagedError, StoreError, StoreLockedError, StoreNewerError
+from howcome.errors import IndexDamagedError, SettingsError, StoreError
 from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.memory.backup import FOLDER, newest_backup
+from howcome.memory.team_server import MEMBERSHIP
 from howcome.present.memory_files import read_export
 from howcome.present.render import counted, in_units
-from howcome.present.render import counted as number_of
 from howcome.redact.version import RULES_VERSION
 from howcome.upkeep import mend_database
 from howcome.wiring import recorded_owners
@@ -97,7 +99,6 @@ WAL_WRITE_LOCK = 120
 
 LOCKS = "/proc/locks"
 SHOWN_IDS = 3
-SEARCHED_KINDS = (*events.TURN_KINDS, events.TOOL_CALL, events.TOOL_RESULT)
 
 MAX_ASKED = 3
 """So many pairs are asked about at once: a template of many projects makes many."""
@@ -123,11 +124,11 @@ def check_store(machine: Machine) -> list[Finding]:
 def _unopened(machine: Machine, error: StoreError) -> Finding:
     home = machine.home
     match error:
-        case StoreNewerError():
+        case errors.StoreNewerError():
             return Finding("error", "store", str(error), update_remedy())
-        case StoreDamagedError():
+        case errors.StoreDamagedError():
             return damaged(machine, "store", str(error))
-        case StoreLockedError():
+        case errors.StoreLockedError():
             pids = write_lock_holders(machine.database + "-shm")
             who = f"process {pids[0]} ({_command(pids[0])})" if pids else "another process"
             remedy = f"kill {pids[0]}" if pids else f"fuser -k {quoted(machine.database)}"
@@ -219,7 +220,8 @@ def check_index(machine: Machine) -> list[Finding]:
     if lag:
         what = f"the search index is {counted(lag, 'row')} behind: they are stored, but not found"
         return [Finding("warning", "index", what, "howcome import", catch_up)]
-    indexed, stored = app.index.count(), _searchable_events(app)
+    kinds = app.health.kinds()
+    indexed, stored = app.index.count(), sum(kinds[kind] for kind in events.SEARCHED_KINDS)
     if indexed != stored:
         what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
         return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
@@ -242,16 +244,11 @@ def check_kept(machine: Machine) -> list[Finding]:
     if not gone:
         return []
     named = ", ".join(gone[:SHOWN_IDS]) + (", …" if gone[SHOWN_IDS:] else "")
-    what = f"kept by hand and gone: {number_of(len(gone), 'memory', 'memories')} ({named})"
+    what = f"kept by hand and gone: {counted(len(gone), 'memory', 'memories')} ({named})"
     what += "; the database was lost, or an older one was put in its place"
     file = quoted(os.path.join(machine.home, KEPT_NAME))
     remedy = f"howcome import-memories --mine EXPORT  # or, if they are gone for good: rm {file}"
     return [Finding("warning", "memories", what, remedy)]
-
-
-def _searchable_events(app: App) -> int:
-    kinds = app.health.kinds()
-    return sum(kinds[kind] for kind in SEARCHED_KINDS)
 
 
 def check_quarantine(machine: Machine) -> list[Finding]:
@@ -342,3 +339,58 @@ def check_projects(machine: Machine) -> list[Finding]:
         what = f"{counted(len(found) - MAX_ASKED, 'more pair')} of projects may be one"
         findings.append(Finding("note", "projects", what, "howcome projects"))
     return findings or [Finding("ok", "projects", "none looks like another's copy")]
+
+
+# -- the store on a server that commands use, and a team's -----------------------------------------------------------
+LOOK_MS = 1000
+"""How long a write of others is waited for."""
+
+
+def check_server(machine: Machine) -> list[Finding]:
+    """Hooks do without it: what they capture is in the embedded store."""
+    if machine.settings_problem is not None or not machine.settings.store:
+        return []
+    try:
+        with open_app(machine.settings, busy_ms=LOOK_MS, create=False) as app:
+            return _looked_at(app, machine)
+    except DriverMissingError as error:
+        return [Finding("error", "server", str(error), extra_remedy(EXTRA, PACKAGES))]
+    except errors.StoreMissingError as error:
+        return [Finding("note", "server", str(error), "howcome import")]
+    except errors.StoreNewerError as error:
+        return [Finding("error", "server", str(error), update_remedy())]
+    except (SettingsError, StoreError) as error:
+        remedy = machine.edit_config("correct store, or delete it: commands use the embedded store then")
+        return [Finding("error", "server", str(error), remedy)]
+
+
+def check_team(machine: Machine) -> list[Finding]:
+    """What the last exchange with a team's server came to."""
+    if machine.settings_problem is not None or not os.path.exists(os.path.join(machine.home, MEMBERSHIP)):
+        return []
+    try:
+        with open_app(machine.settings, busy_ms=LOOK_MS, create=False) as app:
+            facts = app.sharing.team_server().status()
+    except (SettingsError, StoreError):  # other checks say so
+        return []
+    if facts.get("problem"):
+        return [Finding("warning", "team", f"{facts['url']}: {facts['problem']}", "howcome team status")]
+    return [Finding("ok", "team", f"in {facts['team']} as {facts['person']}")]
+
+
+def _looked_at(app: App, machine: Machine) -> list[Finding]:
+    place, _, _, kind = app.health.place()
+    if app.health.is_read_only:
+        what = f"{place} ({kind}) can only be read: a standby, or another one has taken its place"
+        return [Finding("warning", "server", what, "howcome config set store postgresql://…  # the one to write to")]
+    if problems := app.health.check_integrity() if machine.deep else []:
+        what = f"{place}: {'; '.join(problems)}"
+        return [Finding("error", "server", what, "howcome migrate --to sqlite:FOLDER  # a copy of what can be read")]
+    if app.health.is_redaction_due():
+        what = f"{place} was searched for secrets by older rules: what only newer ones find is there in clear"
+        remedy = (
+            "howcome migrate --to sqlite:FOLDER  # then HOWCOME_HOME=FOLDER howcome upgrade, and back to an empty one"
+        )
+        return [Finding("warning", "server", what, remedy)]
+    held = counted(app.health.counts()["events"], "event")
+    return [Finding("ok", "server", f"{place} answers: {kind}; {held}")]

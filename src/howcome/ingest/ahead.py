@@ -198,7 +198,7 @@ class SendingIngester(Ingester):
         while True:
             for path, client in connection.recv():
                 try:
-                    self._pass(path, client, FileReport(), None, None)
+                    self._pass(path, client, FileReport(), None)
                 except (CursorMovedError, TranscriptError, StoreError, OSError) as error:
                     kinds = (CursorMovedError, StoreError, TranscriptError)
                     kind = next((kind for kind in kinds if isinstance(error, kind)), TranscriptError)

@@ -8,56 +8,64 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 
 from howcome.clients.discover import known_transcripts, sniff, with_subagents
 from howcome.clients.files import digest_of
 from howcome.clients.registry import history_of, is_clients
+from howcome.domain.sources import SourceState
 from howcome.errors import TranscriptError
+from howcome.ingest.file_pass import read_fully
 from howcome.ingest.pipeline import Ingester
-from howcome.ingest.resuming import read_fully
 from howcome.store.base import Store
 
 
-class CatchUp:
-    """Reads what is new; one unreadable file does not keep the others from being read.
+def catch_up(
+    store: Store,
+    ingester: Callable[[], Ingester],
+    folders: Sequence[str],
+    paths: Iterable[str],
+    deadline: float,
+    *,
+    and_others: bool,
+) -> int:
+    """Reads what is new in a session's transcripts (its own and its subagents'), within the time.
+
+    One unreadable file does not keep the others from being read.
 
     Args:
         store: Where cursors are.
         ingester: Gives what reads, when there is something to read.
         folders: Where transcripts may be, beside the clients' own folders.
+        paths: The session's.
+        deadline: When to end.
+        and_others: Every other transcript on the machine with unread bytes follows.
+
+    Returns:
+        How many files are no client's: whoever names one to a hook may name any.
     """
-
-    def __init__(self, store: Store, ingester: Callable[[], Ingester], folders: Sequence[str] = ()) -> None:
-        self._store, self._ingester, self._folders = store, ingester, folders
-        self.refused = 0
-
-    def session(self, paths: Iterable[str], deadline: float) -> None:
-        """What is new in a session's transcripts (its own and its subagents'), within the time.
-
-        `refused` counts files that are no client's: whoever names one to a hook may name any.
-        """
-        for path in with_subagents(paths):
-            if not is_clients(path, self._folders):
-                self.refused += 1
-            elif time.monotonic() < deadline:
-                self._quietly(path, deadline)
-
-    def everything(self, paths: Iterable[str], deadline: float) -> None:
-        """The given transcripts first, then every transcript on the machine with unread bytes, within the time."""
-        self.session(paths, deadline)
+    refused = 0
+    for path in with_subagents(paths):
+        if not is_clients(path, folders):
+            refused += 1
+        elif time.monotonic() < deadline:
+            _quietly(store, ingester, path, deadline)
+    if and_others:
         for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
             if time.monotonic() > deadline:
                 break
-            self._quietly(found.path, deadline, found.client)
+            _quietly(store, ingester, found.path, deadline, found.client)
+    return refused
 
-    def _quietly(self, path: str, deadline: float, client: str | None = None) -> None:
-        try:
-            known = self._store.log.source(path)
-            chosen = client or (known.client if known else sniff(path))
-            if chosen:
-                self._ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
-        except (TranscriptError, OSError):
-            return
+
+def _quietly(
+    store: Store, ingester: Callable[[], Ingester], path: str, deadline: float, client: str | None = None
+) -> None:
+    with suppress(TranscriptError, OSError):
+        known = store.log.source(path)
+        chosen = client or (known.client if known else sniff(path))
+        if chosen:
+            ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
 
 
 def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | None = None) -> dict[str, int]:
@@ -68,8 +76,8 @@ def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | N
     """
     totals: dict[str, int] = {}
     for path, offset, size_bytes, digest in store.quarantine.set_aside():
-        data = _found_again(store, path, offset, size_bytes) if paths is None or path in paths else None
-        state = store.log.source(path)
+        state = store.log.source(path) if paths is None or path in paths else None
+        data = _found_again(state, offset, size_bytes) if state is not None else None
         if data is None or state is None or digest_of(data) != digest:
             continue
         counts = ingester.store_again(ingester.read_again(state, offset, size_bytes, data))
@@ -78,13 +86,10 @@ def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | N
     return totals
 
 
-def _found_again(store: Store, path: str, offset: int, size_bytes: int) -> bytes | None:
+def _found_again(state: SourceState, offset: int, size_bytes: int) -> bytes | None:
     """The line at a place, without its line break; None when it cannot be read any more."""
-    state = store.log.source(path)
-    if state is None:
-        return None
     try:
-        with history_of(state.client).open_lines(path) as stream:
+        with history_of(state.client).open_lines(state.path) as stream:
             stream.seek(offset)
             return read_fully(stream, size_bytes).removesuffix(b"\n")
     except (TranscriptError, OSError, EOFError):

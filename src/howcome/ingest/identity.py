@@ -9,6 +9,8 @@ import os
 import re
 import time
 from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
 
 from howcome.clients.git import GitError, git
 from howcome.clients.projects import is_repository
@@ -79,13 +81,12 @@ def meet_folder(
         Identities(store, now_ms).meet(root, limit_s)
 
 
-class Doubt:
+class Doubt(NamedTuple):
     """Two projects that may be one: their roots, the older one's first, and whether everything says so."""
 
-    __slots__ = ("is_sure", "one", "other")
-
-    def __init__(self, one: str, other: str, *, is_sure: bool) -> None:
-        self.one, self.other, self.is_sure = one, other, is_sure
+    one: str
+    other: str
+    is_sure: bool
 
 
 class Identities:
@@ -133,9 +134,8 @@ def doubts(store: Store) -> list[Doubt]:
     known = [found for found in store.projects.repositories() if found.root in roots]
     apart = store.projects.roots_apart()
     found = []
-    for place, one in enumerate(known):
-        for other in known[place + 1 :]:
-            verdict = compare(one, other)
-            if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
-                found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
+    for one, other in combinations(known, 2):
+        verdict = compare(one, other)
+        if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
+            found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
     return found

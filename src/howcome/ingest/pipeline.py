@@ -8,19 +8,18 @@ unique: the effect is exactly-once.
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 
+from howcome.clients.base import Status, is_plain
 from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
-from howcome.clients.sources import Status, is_plain
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, StoreError, TranscriptError
 from howcome.ingest.exclusion import Places
-from howcome.ingest.file_pass import FilePass, FileReport, settling
+from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, remembered
 from howcome.ingest.identity import Identities
-from howcome.ingest.resuming import at_hand, position, remembered
-from howcome.ingest.trials import COSTLY_BYTES, LEAST_S, Trial
 from howcome.ingest.writer import HeldBatches, RecordWriter
 from howcome.settings import Settings
 from howcome.store.base import Store
@@ -30,6 +29,67 @@ TORN_IDLE_MS = 24 * 3600 * 1000
 
 MAX_RETRIES = 20
 """How often a pass gives way to another process on the same file before it leaves the file to it."""
+
+COSTLY_BYTES = 256 << 10
+"""Reading so much takes some 30 ms at the usual rate: what is smaller is not worth a note, however slow a rule is."""
+
+LEAST_S = 0.25
+"""Who is ended at its deadline does not begin such a record with less time left than this."""
+
+LONGEST_MS = 10 * 60 * 1000
+"""A note that is older is nobody's any more, even if some process has the number of the one that wrote it."""
+
+_under_way: set[tuple[str, int, int]] = set()
+"""What threads of this process try: its own number alone does not tell whether a try goes on."""
+
+
+class Trial:
+    """One try at one record that may cost a pass all its time, as a context.
+
+    A hook is ended at its deadline, whatever it is busy with. Without a note the next one would try the same record, be
+    ended in it, too, and so on for ever. So it is noted before it is read, and set aside by who finds the note of the
+    dead. Only large records are, because a note is a write of its own. An error leaves the note behind, an interrupt
+    takes it back.
+
+    The note of a record that was read goes with the commit of its rows, or at once when somebody else commits them.
+    """
+
+    def __init__(self, store: Store, state: SourceState, offset: int, now_ms: int, *, commits: bool = True) -> None:
+        self._store, self._now_ms, self._commits = store, now_ms, commits
+        self._record = state.path, state.generation, offset
+
+    def is_hopeless(self) -> bool:
+        """Whether a pass died in this record before.
+
+        Raises:
+            CursorMovedError: another pass is at it now.
+        """
+        noted = self._store.quarantine.trial(*self._record)
+        if noted is None:
+            return False
+        if self._record in _under_way or self._is_alive(*noted):
+            raise CursorMovedError(f"{self._record[0]}: another process is reading it")
+        return True
+
+    def _is_alive(self, pid: int, began_ms: int) -> bool:
+        if pid == os.getpid() or abs(self._now_ms - began_ms) >= LONGEST_MS:
+            return False
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # another user's
+            return True
+        return True
+
+    def __enter__(self) -> None:
+        self._store.quarantine.begin_trial(*self._record, os.getpid(), self._now_ms)
+        _under_way.add(self._record)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: object) -> None:
+        _under_way.discard(self._record)
+        if not self._commits if kind is None else not issubclass(kind, Exception):
+            self._store.quarantine.end_trial(*self._record)
 
 
 class Ingester(RecordWriter):
@@ -65,11 +125,12 @@ class Ingester(RecordWriter):
             StoreError: the store failed; what was committed stays.
         """
         report = report or FileReport()
+        report.on_progress = on_progress
         self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if history_of(client).holds_sessions(path) else self._pass
         for _ in range(MAX_RETRIES):
             try:
-                read(path, client, report, deadline, on_progress)
+                read(path, client, report, deadline)
                 break
             except CursorMovedError:
                 continue
@@ -88,14 +149,7 @@ class Ingester(RecordWriter):
             self._held = None
         held.commit()
 
-    def _pass_over_sessions(
-        self,
-        path: str,
-        client: str,
-        report: FileReport,
-        deadline: float | None,
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
+    def _pass_over_sessions(self, path: str, client: str, report: FileReport, deadline: float | None) -> None:
         """A database of many sessions: each is a source, and the database's own row only says when all were read."""
         history = history_of(client)
         status = history.status(path)
@@ -111,7 +165,7 @@ class Ingester(RecordWriter):
         for session, session_status in sessions:
             before_bytes = report.bytes_read
             try:
-                self._pass(session, client, report, deadline, on_progress, session_status)
+                self._pass(session, client, report, deadline, session_status)
             except TranscriptError as error:  # one that cannot be read must not keep the others from being read
                 failed = failed or error
             if deadline is not None and time.monotonic() > deadline and report.bytes_read > before_bytes:
@@ -133,16 +187,10 @@ class Ingester(RecordWriter):
         return state if state is None or state.client == client else state.next_generation(client)
 
     def _pass(
-        self,
-        path: str,
-        client: str,
-        report: FileReport,
-        deadline: float | None,
-        on_progress: Callable[[int], None] | None,
-        status: Status | None = None,
+        self, path: str, client: str, report: FileReport, deadline: float | None, status: Status | None = None
     ) -> None:
         if self.ahead is not None and (batches := self.ahead(path)) is not None:
-            self._commit_each(batches, path, client, report, on_progress)
+            self._commit_each(batches, path, client, report)
             return
         is_session, status = status is not None, status or history_of(client).status(path)
         state = self._known(path, client)
@@ -154,7 +202,7 @@ class Ingester(RecordWriter):
             state, head, window = position(self._store, state, path, client, stream)
             reader = LineReader(stream, state.offset)
             memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
-            work = FilePass(self, state, memory, head, window, report, on_progress)
+            work = FilePass(self, state, memory, head, window, report)
             work.is_unhurried = deadline is None
             try:
                 for line in reader:
@@ -165,20 +213,15 @@ class Ingester(RecordWriter):
                 work.commit(None)
                 raise
             if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                self._add(work, _last_line(work.state, reader), None, is_whole=False)
+                begin, data = work.state.offset, None if reader.tail_oversize else reader.tail
+                last = Line(begin, begin + reader.tail_bytes, data, reader.tail_digest)
+                self._add(work, last, None, is_whole=False)
             else:
                 work.state.tail_bytes = reader.tail_bytes
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
 
-    def _commit_each(
-        self,
-        batches: Iterator[tuple[Batch, bool]],
-        path: str,
-        client: str,
-        report: FileReport,
-        on_progress: Callable[[int], None] | None,
-    ) -> None:
+    def _commit_each(self, batches: Iterator[tuple[Batch, bool]], path: str, client: str, report: FileReport) -> None:
         """What another process makes of a file, with what needs a write or comes of one."""
         source_id: int | None = None
         for batch, may_wait in batches:
@@ -187,7 +230,7 @@ class Ingester(RecordWriter):
                 self.root_of(cwd)
             again = (lambda: self.ingest_file(path, client, report=report)) if may_wait else None
             try:
-                self.write(batch, settling(batch, report, on_progress), again)
+                self.write(batch, report.settling(batch), again)
             except (CursorMovedError, StoreError, TranscriptError, OSError):  # the rest is not of the next file
                 with contextlib.suppress(StoreError, TranscriptError):
                     for _ in batches:
@@ -236,17 +279,11 @@ class Ingester(RecordWriter):
     def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
         """A record at a place that was passed before, with its rows in the order of their own times."""
         memory = at_hand(state.reader_state, state.path, state.client)
-        work = FilePass(self, state, memory, b"", b"", FileReport(), None)
+        work = FilePass(self, state, memory, b"", b"", FileReport())
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
         work.prepare()
         return Batch(state, [record], work.roots, self.now_ms())
-
-
-def _last_line(state: SourceState, reader: LineReader) -> Line:
-    """An unfinished last line: without its line break, and without its content when that is too long."""
-    data = None if reader.tail_oversize else reader.tail
-    return Line(state.offset, state.offset + reader.tail_bytes, data, reader.tail_digest)
 
 
 def open_ingester(

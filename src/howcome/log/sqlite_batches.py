@@ -124,7 +124,7 @@ class BatchWriter:
     ) -> bool:
         session_id, project_id = self._place(batch, event)
         place = (session_id, project_id, source_id, record.offset)
-        self._db.execute_gated(_INSERT_EVENT, (*place, *event_values(event)))  # by `ingest.prepare`
+        self._db.execute_gated(_INSERT_EVENT, (*place, *event_values(event)))  # by `ingest.writer`
         if self._db.changes():
             new_rows[self._db.last_id()] = event.search_text
             return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.clients.branches import Branches
+from howcome.clients.git import Branches
 from howcome.domain.answering import cut
 
 TYPE_CHECKING = False

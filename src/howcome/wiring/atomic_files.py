@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from howcome.errors import LifecycleError
 from howcome.files import replacing, sync
@@ -22,6 +22,7 @@ PRIVATE_DIRECTORY = 0o700
 _ATTEMPTS = 10
 _TOML_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)")
 _Report = TypeVar("_Report")
+_Given = ParamSpec("_Given")
 
 
 class FileChangedError(LifecycleError):
@@ -101,20 +102,20 @@ def require_writable(before: Snapshot) -> None:
         raise PermissionError(errno.EPERM, "The file belongs to another user", str(before.target))
 
 
-def edit_safely(settings: Path, once: Callable[[], _Report]) -> _Report:
-    """Run one read-and-replace of a user's file; again if somebody else was faster.
+def edit_safely(path: Path, once: Callable[_Given, _Report], *given: _Given.args, **named: _Given.kwargs) -> _Report:
+    """Run one read-and-replace of a user's file (with what it is given); again if somebody else was faster.
 
     Raises:
         LifecycleError: The file cannot be read, understood or written; it is as it was.
     """
     for _ in range(_ATTEMPTS):
         try:
-            return once()
+            return once(*given, **named)
         except FileChangedError:
             continue
         except (OSError, ValueError, RecursionError) as error:
-            raise LifecycleError(f"{_reason(settings, error)} Nothing was written to {settings}.") from error
-    raise LifecycleError(f"{settings} keeps changing. Close the program that writes it and try again.")
+            raise LifecycleError(f"{_reason(path, error)} Nothing was written to {path}.") from error
+    raise LifecycleError(f"{path} keeps changing. Close the program that writes it and try again.")
 
 
 def _reason(settings: Path, error: Exception) -> str:

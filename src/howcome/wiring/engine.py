@@ -14,19 +14,8 @@ from typing import Literal, NamedTuple
 from howcome.clients.wiring import Entry
 from howcome.errors import LifecycleError
 from howcome.files import remove_leftovers
-from howcome.wiring.atomic_files import (
-    PRIVATE_DIRECTORY,
-    Snapshot,
-    decoded,
-    digest,
-    edit_safely,
-    missing_directories,
-    read_snapshot,
-    remove_empty,
-    remove_file,
-    replace_file,
-    require_writable,
-)
+from howcome.wiring import atomic_files as files
+from howcome.wiring.atomic_files import Snapshot, decoded, digest, edit_safely, read_snapshot
 from howcome.wiring.install_record import Owner, Record, Records, State
 from howcome.wiring.parts import KINDS, Merged, Part, Whole
 
@@ -79,13 +68,10 @@ def install(
         LifecycleError: A file cannot be edited safely; nothing was written to it, nor to those after it.
     """
     records = Records(state_dir)
-    planned = [edit_safely(part.path, lambda part=part: _planned(owner, part, records, force=force)) for part in parts]  # type: ignore[misc]
+    planned = [edit_safely(part.path, _planned, owner, part, records, force=force) for part in parts]
     if dry_run:
         return [_report(owner, part, change, records) for part, change in zip(parts, planned, strict=True)]
-    return [
-        edit_safely(part.path, lambda part=part: _installed(owner, part, records, force=force))  # type: ignore[misc]
-        for part in parts
-    ]
+    return [edit_safely(part.path, _installed, owner, part, records, force=force) for part in parts]
 
 
 def _installed(owner: Owner, part: Part, records: Records, *, force: bool) -> FileReport:
@@ -113,7 +99,7 @@ def _planned(owner: Owner, part: Part, records: Records, *, force: bool) -> _Cha
         data = part.with_ours(before.data, record, record.entries(owner) if record else ())
     is_changed = data != before.data
     if is_changed:
-        require_writable(before)
+        files.require_writable(before)
     owned = _owned(owner, part, record, is_changed=is_changed)
     is_recorded = record is not None and _is_same(record, owner, owned)
     next_record = None if is_recorded and not is_changed else _next_record(before, data, part, owner, owned, record)
@@ -150,7 +136,7 @@ def _next_record(
         mode=before.mode,
         original=original or b"",
         written_sha256=tuple(dict.fromkeys([*written, digest(data)])),
-        created_directories=tuple(dict.fromkeys([*created, *missing_directories(before.path.parent)])),
+        created_directories=tuple(dict.fromkeys([*created, *files.missing_directories(before.path.parent)])),
         owners={**others, owner: owned},
     )
 
@@ -171,10 +157,10 @@ def _original(before: Snapshot, part: Part, record: Record | None) -> bytes | No
 def _write(before: Snapshot, data: bytes, directories: tuple[str, ...]) -> None:
     try:
         for directory in directories:
-            os.makedirs(directory, PRIVATE_DIRECTORY, exist_ok=True)
-        replace_file(before, data)
+            os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
+        files.replace_file(before, data)
     except BaseException:
-        remove_empty(directories)
+        files.remove_empty(directories)
         raise
 
 
@@ -198,21 +184,15 @@ def uninstall(
     records = Records(state_dir)
     todo = [(owner, part) for owner, parts in wired for part in parts]
     for owner, part in todo:
-        edit_safely(part.path, lambda owner=owner, part=part: _require_undoable(_undoing(owner, part, records)))  # type: ignore[misc]
-    undone = [
-        edit_safely(
-            part.path,
-            lambda owner=owner, part=part: _undone(owner, part, records, dry_run=dry_run),  # type: ignore[misc]
-        )
-        for owner, part in todo
-    ]
+        edit_safely(part.path, _require_undoable, owner, part, records)
+    undone = [edit_safely(part.path, _undone, owner, part, records, dry_run=dry_run) for owner, part in todo]
     if dry_run:
         return [report for report, _ in undone]
     for _, part in todo:
         remove_leftovers(os.path.realpath(part.path))
     # The records go last: until then a crash leaves nothing that a second run would not find.
     gone = [change.record for _, change in undone if change.data is None and change.record]
-    remove_empty({name for record in gone for name in record.created_directories})
+    files.remove_empty({name for record in gone for name in record.created_directories})
     return [_forgotten(report, change, records) for report, change in undone]
 
 
@@ -222,17 +202,18 @@ def _undone(owner: Owner, part: Part, records: Records, *, dry_run: bool) -> tup
     if dry_run:
         return report, change
     if change.data is None and change.before.data is not None:
-        remove_file(change.before)
+        files.remove_file(change.before)
     elif change.data is not None and change.data != change.before.data:
         if change.record and change.record.owners:
             records.save(change.record)
-        replace_file(change.before, change.data)
+        files.replace_file(change.before, change.data)
     return report, change
 
 
-def _require_undoable(change: _Change) -> None:
+def _require_undoable(owner: Owner, part: Part, records: Records) -> None:
+    change = _undoing(owner, part, records)
     if change.data != change.before.data:
-        require_writable(change.before)
+        files.require_writable(change.before)
 
 
 def _undoing(owner: Owner, part: Part, records: Records) -> _Change:
@@ -253,13 +234,10 @@ def _undoing(owner: Owner, part: Part, records: Records) -> _Change:
 
 def _shared(owner: Owner, part: Part, before: Snapshot, record: Record) -> _Change:
     """One owner's entries out of a file in which there are others' of ours."""
-    entries = record.entries(owner)
     others = {one: owned for one, owned in record.owners.items() if one != owner}
     data = before.data
     if data is not None and isinstance(part, Merged):
-        theirs = part.format.values(decoded(record.original)[1]) if record.original else {}
-        mark, text = decoded(data)
-        data = mark + part.format.stripped(text, entries, theirs).encode()
+        data = part.without(data, record.entries(owner), record)
     written = record.written_sha256 if record.wrote(before.data) else ()
     left = record._replace(owners=others)
     if data is not None and written:
@@ -292,19 +270,17 @@ def _states(owner: Owner, part: Part, records: Records) -> list[PartState]:
         return PartState(owner.agent, owner.scope, part.path, what, state, detail)
 
     try:
-        data = edit_safely(part.path, lambda: read_snapshot(part.path)).data
+        data = edit_safely(part.path, read_snapshot, part.path).data
         if isinstance(part, Whole):
             return [found(part.what, *_whole_state(part, data, record))]
-        _, text = edit_safely(part.path, lambda: decoded(data or b""))
+        _, text = edit_safely(part.path, decoded, data or b"")
         before = record.entries(owner) if record else ()
         states = edit_safely(part.path, lambda: [part.format.state(text, entry, before) for entry in part.entries])
     except LifecycleError as error:
         return [found(part.what, "invalid", str(error))]
-    return [found(_named(entry), *state) for entry, state in zip(part.entries, states, strict=True)]
-
-
-def _named(entry: Entry) -> str:
-    return f"{KINDS[entry.kind]} {entry.value if isinstance(entry.value, str) else entry.path[-1]}"
+    names = [entry.value if isinstance(entry.value, str) else entry.path[-1] for entry in part.entries]
+    kinds = [KINDS[entry.kind] for entry in part.entries]
+    return [found(f"{kind} {name}", *state) for kind, name, state in zip(kinds, names, states, strict=True)]
 
 
 def _whole_state(part: Whole, data: bytes | None, record: Record | None) -> tuple[State, str]:

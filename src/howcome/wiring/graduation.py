@@ -16,13 +16,12 @@ from howcome.clients.registry import histories
 from howcome.domain.graduation import told
 from howcome.errors import UsageError
 from howcome.files import write_whole
-from howcome.wiring.agents import GRADUATED, wired_parts
+from howcome.wiring import GRADUATED, wired_parts
 from howcome.wiring.atomic_files import edit_safely, read_snapshot
 from howcome.wiring.commands import howcome_home
 from howcome.wiring.engine import FileReport, install, uninstall
 from howcome.wiring.install_record import Owner
-from howcome.wiring.parts import Merged
-from howcome.wiring.text_block import ENTRY, TextBlock, block, found_in
+from howcome.wiring.parts import ENTRY, Merged, TextBlock, block, found_in
 
 if TYPE_CHECKING:
     from howcome.app import App
@@ -50,7 +49,7 @@ class Graduation:
     def __init__(self, app: App, scope: Scope, root: str, *, name: str | None = None, is_removal: bool = False) -> None:
         self.root, self.path = root, _file(app, root, name)
         part = Merged(self.path, (ENTRY,), TextBlock())
-        self._before = edit_safely(self.path, lambda: read_snapshot(self.path)).data
+        self._before = edit_safely(self.path, read_snapshot, self.path).data
         plain = (part.without_ours(self._before, None, ()) if self._before is not None else None) or b""
         others = [file.read_text("utf-8", "replace") for file in _others(root, self.path) if file.is_file()]
         found = [] if is_removal else app.learn.proven(scope, [plain.decode("utf-8", "replace"), *others])

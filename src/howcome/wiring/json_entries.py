@@ -278,26 +278,20 @@ def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry
             members = json.container(item.value_start)
             gone = members.member(key)
             json = json.without(members, gone) if gone else json
-    for key, value in wanted.items():
-        members = json.container(item.value_start)
-        old = members.member(key)
-        if old is None:
-            is_needed = is_untouched or key in (*IDENTITY, *ENVIRONMENTS)
-            json = json.appended(members, key, value) if is_needed else json
-        elif key in ENVIRONMENTS and isinstance(old.value, dict) and isinstance(value, dict) and not is_untouched:
-            json = _with_members(json, old, value)
-        elif old.value != value:
-            json = json.with_value(old, value)
-    return json
+    needed = (*actual, *IDENTITY, *ENVIRONMENTS)
+    wanted = {key: value for key, value in wanted.items() if is_untouched or key in needed}
+    return _with_members(json, item, wanted, merged=() if is_untouched else ENVIRONMENTS)
 
 
-def _with_members(json: JsonText, item: Item, wanted: Mapping[str, object]) -> JsonText:
-    """An object with some members as wanted; the others keep their bytes."""
+def _with_members(json: JsonText, item: Item, wanted: Mapping[str, object], merged: Sequence[str] = ()) -> JsonText:
+    """An object with some members as wanted, those of `merged` objects one by one; the others keep their bytes."""
     for key, value in wanted.items():
         members = json.container(item.value_start)
         old = members.member(key)
         if old is None:
             json = json.appended(members, key, value)
+        elif key in merged and isinstance(old.value, dict) and isinstance(value, dict):
+            json = _with_members(json, old, value)
         elif old.value != value:
             json = json.with_value(old, value)
     return json

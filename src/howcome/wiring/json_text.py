@@ -171,16 +171,14 @@ class JsonText:
             return self.replaced((item.start, items[1].start, ""))
         if not at and is_last and self._is_space(before, item.start) and self._is_space(item.end, container.end):
             return self.replaced((before, container.end, ""))
-        return self._without_among_comments(container, item, before, is_last=is_last, is_first=not at)
+        limit = container.end if is_last else items[at + 1].start
+        return self._without_among_comments(item, before, limit, is_first=not at)
 
-    def _without_among_comments(
-        self, container: Container, item: Item, before: int, *, is_last: bool, is_first: bool
-    ) -> JsonText:
+    def _without_among_comments(self, item: Item, before: int, limit: int, *, is_first: bool) -> JsonText:
         """The item with the white space before it and one comma: the one after it, else the one before it."""
         start = before + len(self.text[before : item.start].rstrip(" \t\r\n"))
         is_noted = self.bare[start - 1] != self.text[start - 1]
         stays = self._newline if is_noted and not _LINE_ENDS.match(self.text, item.end) else ""
-        limit = container.end if is_last else self._next_start(container, item)
         comma = self.bare.find(",", item.end, limit)
         if comma >= 0:
             return self.replaced((start, item.end, stays), (comma, comma + 1, ""))
@@ -190,9 +188,6 @@ class JsonText:
     @property
     def _newline(self) -> str:
         return "\r\n" if "\r\n" in self.text else "\n"
-
-    def _next_start(self, container: Container, item: Item) -> int:
-        return container.items[container.items.index(item) + 1].start
 
     def _is_space(self, start: int, end: int) -> bool:
         """Whether there is only white space, and a comma, in the user's own text between two places."""

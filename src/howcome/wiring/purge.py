@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from howcome.clients.projects import is_inside
 from howcome.errors import LifecycleError
 from howcome.log.place import is_database_file
 from howcome.present.own_files import RECORDS, foreign_paths, own_paths
 from howcome.present.render import counted
 from howcome.settings import CONFIG_NAME
+from howcome.wiring.atomic_files import remove_empty
 from howcome.worker.thread import LOCK_NAME, take_lock, worker_state
 
 WAIT_S = 3.0
@@ -45,7 +47,7 @@ class Purge:
     @property
     def memory(self) -> list[str]:
         """The files of them that are the memory's: without the records of installs, which undoing one takes away."""
-        return [path for path in self.files if not _is_in(path, str(self.home / RECORDS))]
+        return [path for path in self.files if not is_inside(path, str(self.home / RECORDS))]
 
     @property
     def backups(self) -> list[str]:
@@ -66,7 +68,7 @@ class Purge:
 def plan_purge(home: Path, *, for_others: bool = False) -> Purge:
     """Everything of ours in the folder, by its exact name; `for_others` without what agents that stay need."""
     kept = (str(home / RECORDS), str(home / CONFIG_NAME)) if for_others else ()
-    found = [path for path in own_paths(str(home)) if not any(_is_in(path, one) for one in kept)]
+    found = [path for path in own_paths(str(home)) if not any(is_inside(path, one) for one in kept)]
     return Purge(home, tuple(found), for_others)
 
 
@@ -93,8 +95,7 @@ def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     try:
         while True:
             problems = _delete(plan.files, deleted)
-            for path in (*reversed(plan.paths), str(plan.home)):
-                _remove_empty(path)
+            remove_empty([*plan.paths, str(plan.home)])
             plan = plan_purge(plan.home, for_others=plan.for_others)
             if all(path in problems for path in plan.files) or time.monotonic() > deadline:
                 break
@@ -151,18 +152,6 @@ def _require_gone(plan: Purge, problems: Mapping[str, str], number: int, *, is_o
 def what_is_kept(home: Path) -> list[str]:
     """What lies in the folder that howcome did not make, as paths in it."""
     return [os.path.relpath(path, home) for path in foreign_paths(str(home))]
-
-
-def _remove_empty(path: str) -> None:
-    if not os.path.islink(path) and os.path.isdir(path):
-        try:
-            os.rmdir(path)
-        except OSError:  # somebody else's file is in it
-            return
-
-
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder + os.sep)
 
 
 def _size(path: str) -> int:

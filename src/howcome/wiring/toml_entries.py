@@ -50,10 +50,6 @@ class TomlEntries:
                     text = self._edited(text, inner, None, _cut)
         return text
 
-    def has_hook(self, _text: str, _ours: Sequence[Entry]) -> bool:
-        """No hooks stand in such a file."""
-        return False
-
     def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
         """How a table stands in a text: ok, missing, edited, outdated or foreign, and why."""
         value = value_at(self.values(text), entry.path)

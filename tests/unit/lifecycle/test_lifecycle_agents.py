@@ -17,8 +17,7 @@ from howcome.clients.claude_code import client_version, require_form
 from howcome.clients.registry import client_of
 from howcome.clients.wiring import READ_ONLY_TOOLS
 from howcome.errors import LifecycleError, UsageError
-from howcome.wiring import Owner, hook_command, install, is_distrusted, parts_of, trust
-from howcome.wiring.agents import inspect, recorded_owners
+from howcome.wiring import Owner, hook_command, inspect, install, is_distrusted, parts_of, recorded_owners, trust
 from howcome.wiring.commands import hook_interpreter, is_hook, is_server
 
 OTHERS: dict[str, dict[str, bytes]] = {

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from howcome.wiring import Owner, install, uninstall, wired_parts
-from howcome.wiring.agents import parts_of
+from howcome.wiring import Owner, install, parts_of, uninstall, wired_parts
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
 OWNERS = (Owner("claude-code"), Owner("codex"))
@@ -22,7 +21,7 @@ CONFIG = b'model = "o9"\r\n\r\n[mcp_servers.other]\r\ncommand = "y"\r\n'
 PROGRAM = """
 import os, sys
 from howcome.wiring import Owner, install, howcome_home, uninstall, wired_parts
-from howcome.wiring.agents import parts_of
+from howcome.wiring import parts_of
 owners = [Owner("claude-code"), Owner("codex")]
 left = int(sys.argv[2])
 def count(event, arguments):

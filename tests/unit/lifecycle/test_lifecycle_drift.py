@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tests.unit.lifecycle.wiring import files, put, unwire, values, wire
 
-from howcome.wiring import Owner, install, parts_of
-from howcome.wiring.agents import inspect
+from howcome.wiring import Owner, inspect, install, parts_of
 
 
 def test_a_file_that_the_user_edited_stays(home: Path) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.domain.graduation import is_held, told
-from howcome.wiring.text_block import BEGIN, END, TextBlock, block
+from howcome.wiring.parts import BEGIN, END, TextBlock, block
 
 PARTS = st.sampled_from(["a", "# b", "-", ">", "\n", "\r", "\r\n", " ", "ä", "<!-- x -->"])
 TEXTS = st.lists(PARTS, max_size=12).map("".join)
