@@ -6,7 +6,6 @@ import os
 import sys
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.declared import option
 from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
@@ -21,9 +20,6 @@ _EVERY = "or leave out --project: then it is every project's sessions"
 UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
 
 
-JSON = option("--json", "as_json", is_flag=True, help="Print JSON.")
-ALL_PROJECTS = option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-PROJECT = option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
 SHORT_SESSION = 8
 """Any beginning of a session's id that no other has names it."""
 

@@ -8,6 +8,7 @@ import time
 import click
 
 from howcome.cli.asking import confirm
+from howcome.cli.declared import argument, click_command, option
 from howcome.errors import StoreMissingError, UsageError
 from howcome.log.place import database_path
 from howcome.memory.backup import FOLDER
@@ -17,13 +18,14 @@ from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, put_back
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path())
-@click.option("--restore", "is_restore", is_flag=True, help="Put FILE in the place of the database (kept aside).")
-@click.option("--force", is_flag=True, help="Replace FILE if there is one.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def backup(file: str | None, *, is_restore: bool, force: bool, yes: bool, as_json: bool) -> None:
+@click_command
+def backup(
+    file: str | None = argument(required=False, type=click.Path()),
+    is_restore: bool = option("--restore", help="Put FILE in the place of the database (kept aside)."),
+    force: bool = option(help="Replace FILE if there is one."),
+    yes: bool = option("-y", help="Do not ask."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
     """Copy the whole database to FILE (nothing: a new file in HOWCOME_HOME/backups), while it is used.
 
     The copy counts when it was read back and its integrity check found nothing. With --restore, FILE becomes the

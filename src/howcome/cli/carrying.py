@@ -12,6 +12,7 @@ import click
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
 from howcome.cli.arguments import check_scope, open_to_read, scope_of
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
 from howcome.memory import markdown
@@ -31,8 +32,6 @@ _SHOWN_PROBLEMS = 20
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-
 
 def _open_to_import(*, is_trial: bool) -> App:
     """The store, made where there is none; a trial is then one over an empty store elsewhere."""
@@ -45,13 +44,14 @@ def _open_to_import(*, is_trial: bool) -> App:
             return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder, "HOWCOME_STORE": ""}))
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path())
-@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Those of every project.")
-@click.option("--force", is_flag=True, help="Replace FILE even if it is no earlier export.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report on FILE as JSON.")
-def export(file: str | None, project: str | None, *, all_projects: bool, force: bool, as_json: bool) -> None:
+@click_command
+def export(
+    file: str | None = argument(required=False, type=click.Path()),
+    project: str | None = option(metavar="PROJECT", help="Those of this project: its folder, or its name."),
+    all_projects: bool = option(help="Those of every project."),
+    force: bool = option(help="Replace FILE even if it is no earlier export."),
+    as_json: bool = option("--json", help="Print the report on FILE as JSON."),
+) -> None:
     """Write memories to FILE (`-` or nothing: standard output), oldest first, forgotten and superseded ones too.
 
     Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
@@ -80,13 +80,14 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
         echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}{hint}")
 
 
-@click.command("import-memories")
-@click.argument("file", required=False, type=click.Path())
-@click.option("--from", "tool", type=click.Choice(list(TOOLS)), help="Another tool's memories; FILE: where they are.")
-@click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-@_JSON
-def import_memories(file: str | None, tool: str | None, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
+@click_command
+def import_memories(
+    file: str | None = argument(required=False, type=click.Path()),
+    tool: str | None = option("--from", type=tuple(TOOLS), help="Another tool's memories; FILE: where they are."),
+    is_mine: bool = option("--mine", help="Believe it: these are your own, from another machine."),
+    dry_run: bool = option(help="Say what would be done; write nothing."),
+    as_json: bool = JSON,
+) -> None:
     """Read memories that `howcome export` wrote from FILE (`-`: standard input), or another tool's.
 
     What this store did not write comes from outside: it is found when asked for, but never said unasked, and its pins,

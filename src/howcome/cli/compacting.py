@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import os
 
-import click
-
 from howcome.app import open_app
 from howcome.cli.asking import confirm
+from howcome.cli.declared import click_command, option
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
 
-@click.command()
-@click.option("--older-than", "days", type=click.IntRange(1, 36_500), metavar="DAYS",
-              help="Shorten tool traffic that is older; else what the setting `tool_text_days` says.")  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Say what would be shortened; change nothing.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def compact(days: int | None, *, dry_run: bool, yes: bool, as_json: bool) -> None:
+@click_command
+def compact(
+    days: int | None = option(
+        "--older-than",
+        type=range(1, 36_501),
+        metavar="DAYS",
+        help="Shorten tool traffic that is older; else what the setting `tool_text_days` says.",
+    ),
+    dry_run: bool = option(help="Say what would be shortened; change nothing."),
+    yes: bool = option("-y", help="Do not ask for confirmation."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
     """Make the database smaller, and say what it was before and is after.
 
     With an age, the whole texts of older tool calls and results are dropped first, with no way back here: of a result

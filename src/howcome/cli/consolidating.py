@@ -9,6 +9,7 @@ import click
 
 from howcome.app import now_ms, open_app
 from howcome.cli.arguments import open_to_read
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.present.render import json_line
 from howcome.present.screen import memory_brief, say
@@ -22,11 +23,12 @@ SHOWN = 20
 """Of memories that fall asleep so many are listed; `--json` has all."""
 
 
-@click.command()
-@click.argument("what", type=click.Choice((UNDO,)), required=False)
-@click.option("--dry-run", is_flag=True, help="Show what would be done; change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def consolidate(what: str | None, *, dry_run: bool, as_json: bool) -> None:
+@click_command
+def consolidate(
+    what: str | None = argument(type=(UNDO,), required=False),
+    dry_run: bool = option(help="Show what would be done; change nothing."),
+    as_json: bool = JSON,
+) -> None:
     """Tidy memories up: of those that say the same one stays, and keeps all that bears it out. Of two that contradict
     each other the one that you said last stays; other pairs wait in `howcome memories --review`. What has faded, was
     never used and was said in fewer than three sessions falls asleep: searches find it, no prompt is told it unless

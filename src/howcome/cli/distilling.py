@@ -6,10 +6,9 @@ import os
 import random
 from typing import NoReturn, TypeAlias
 
-import click
-
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
+from howcome.cli.declared import click_command, option
 from howcome.domain.memories import Memory
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, UsageError
@@ -37,15 +36,14 @@ _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it
 _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
 
 
-@click.command("distil")
-@click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
-@click.option("--project", metavar="PROJECT", help="Only this project's sessions: its folder, or its name.")
-@click.option("--sample", type=click.IntRange(1, 10_000), help="Then show so many distilled memories, taken at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another number is another sample.")
-@click.option("--retry", is_flag=True, help="Ask the language model again for what it failed at.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click_command
 def distil(
-    since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    project: str | None = option(metavar="PROJECT", help="Only this project's sessions: its folder, or its name."),
+    sample: int | None = option(type=range(1, 10_001), help="Then show so many distilled memories, taken at random."),
+    seed: int = option(type=int, default=0, help="Another number is another sample."),
+    retry: bool = option(help="Ask the language model again for what it failed at."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Turn what sessions taught into memories: what the user corrected, refused and chose, causes that were found,
     commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.

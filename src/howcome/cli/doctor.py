@@ -7,6 +7,7 @@ import os
 import click
 
 from howcome.cli.asking import confirm
+from howcome.cli.declared import JSON, click_command, option
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.report import examine, repair
 from howcome.errors import UsageError
@@ -18,13 +19,13 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 _COLORS = {"ok": "32", "note": "36", "warning": "33", "error": "31"}
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--fix", is_flag=True, help="Repair file modes, indexes, the spool; after asking, the database.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--deep", is_flag=True, help="Read every page of the database.")
-@click.pass_context
-def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep: bool) -> None:
+@click_command
+def doctor(
+    as_json: bool = JSON,
+    fix: bool = option(help="Repair file modes, indexes, the spool; after asking, the database."),
+    yes: bool = option("-y", help="Do not ask."),
+    deep: bool = option(help="Read every page of the database."),
+) -> None:
     """Look at everything that howcome needs, and say for each thing that is wrong what to do.
 
     Really starts the installed hook and the MCP server. Changes nothing without --fix. Of a damaged database --fix puts
@@ -50,7 +51,8 @@ def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep:
         _print_json(findings, fixed)
     else:
         _print(findings, fixed)
-    context.exit(1 if _count(findings, "error") else 0)
+    if _count(findings, "error"):
+        raise click.exceptions.Exit(1)
 
 
 def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:

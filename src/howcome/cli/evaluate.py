@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.evaluate import redaction
 from howcome.evaluate.answers import AnswerReport, measure_answers
@@ -50,53 +51,36 @@ class RankingSpec(click.ParamType["Ranking"]):
         return Ranking(weights, strategy)
 
 
-@click.command("eval")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
-@click.option("--ranking", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships.")
-@click.option("--against", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with.")
-@click.option(
-    "--ablation", "with_ablation", is_flag=True, help="Each tier alone, left out, switched on; other weights."
-)
-@click.option("--pooled", "is_pooled", is_flag=True, help="Then ask again in one store that holds all sets.")
-@click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
-@click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
-@click.option("--notes", "with_notes", is_flag=True, help="Distil the sessions; measure memories by readers' notes.")
-@click.option("--speak", "with_speech", is_flag=True, help="Ask judged prompts as they were; grade what is said.")
-@click.option(
-    "--precedent", "with_precedent", is_flag=True, help="Say how often, and what it is worth, that it came before."
-)
-@click.option("--questions", type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show.")
-@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import.")
-@click.option("--only-read", is_flag=True, help="With --notes: leave out the sessions that nobody read.")
-@click.option("--sheet", type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers.")
-@click.option("--chunk", type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part.")
-@click.option("--grades", type=_FILE, metavar="IN", multiple=True, help="With --notes, --speak: what readers said.")
-@click.option("--into", type=_FILE, metavar="FILE", help="Write the tables there.")
-@click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
-@click.option("--json", "to_json", is_flag=True, help="Print JSON.")
-def evaluate(
-    paths: tuple[Path, ...],
-    *,
-    with_baseline: bool,
-    ranking: Ranking | None,
-    against: Ranking | None,
-    with_ablation: bool,
-    is_pooled: bool,
-    is_everywhere: bool,
-    with_memories: bool,
-    with_notes: bool,
-    with_speech: bool,
-    with_precedent: bool,
-    questions: Path | None,
-    keep: Path | None,
-    only_read: bool,
-    sheet: Path | None,
-    chunk: int | None,
-    grades: tuple[Path, ...],
-    into: Path | None,
-    part: str,
-    to_json: bool,
+@click_command
+def eval_(
+    paths: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
+    with_baseline: bool = option("--baseline", help="Ask FTS5 the same questions, too."),
+    ranking: Ranking | None = option(
+        type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships."
+    ),
+    against: Ranking | None = option(type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with."),
+    with_ablation: bool = option("--ablation", help="Each tier alone, left out, switched on; other weights."),
+    is_pooled: bool = option("--pooled", help="Then ask again in one store that holds all sets."),
+    is_everywhere: bool = option("--everywhere", help="With --pooled: there also of all projects at once."),
+    with_memories: bool = option("--memories", help="Distil the sessions; ask with and without memories."),
+    with_notes: bool = option("--notes", help="Distil the sessions; measure memories by readers' notes."),
+    with_speech: bool = option("--speak", help="Ask judged prompts as they were; grade what is said."),
+    with_precedent: bool = option("--precedent", help="Say how often, and what it is worth, that it came before."),
+    questions: Path | None = option(
+        type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show."
+    ),
+    keep: Path | None = option(
+        type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import."
+    ),
+    only_read: bool = option(help="With --notes: leave out the sessions that nobody read."),
+    sheet: Path | None = option(type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers."),
+    chunk: int | None = option(type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part."),
+    grades: tuple[Path, ...] = option(
+        type=_FILE, metavar="IN", multiple=True, help="With --notes, --speak: what readers said."
+    ),
+    into: Path | None = option(type=_FILE, metavar="FILE", help="Write the tables there."),
+    part: str = option(default="results", metavar="NAME", help="Which part of FILE they are."),
+    to_json: bool = JSON,
 ) -> None:
     """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 

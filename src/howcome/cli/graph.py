@@ -9,6 +9,7 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.codegraph.build import MAX_EDGES, GraphReport
 from howcome.codegraph.sources import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
@@ -33,11 +34,12 @@ _FATES = {
 MAX_SHOWN = 200
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["build", "show"]))
-@click.argument("path", required=False, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def graph(action: str, path: str | None, *, as_json: bool) -> None:
+@click_command
+def graph(
+    action: str = argument(type=("build", "show")),
+    path: str | None = argument(required=False, type=click.Path()),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
     """Read and show the import graph of a project: which of its files imports which.
 
     `build [FOLDER]` reads the imports of the project of FOLDER (default: the current one) from its source: Python,

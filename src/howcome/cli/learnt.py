@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, scope_of
-from howcome.cli.declared import argument, command, option
+from howcome.cli.arguments import check_scope, clean_argument, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.candidates import WISH
 from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
@@ -31,22 +31,14 @@ _NOTHING = (
 
 
 @command
-@argument("memory_ids", metavar="[ID]...", nargs=-1, required=False)
-@option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
-@option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")
-@PROJECT
-@ALL_PROJECTS
-@option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
-@JSON
 def learnt(
-    memory_ids: tuple[str, ...],
-    session: str | None,
-    since: str | None,
-    project: str | None,
-    *,
-    all_projects: bool,
-    undo: bool,
-    as_json: bool,
+    memory_ids: tuple[str, ...] = argument(metavar="[ID]...", nargs=-1, required=False),
+    session: str | None = option(metavar="ID", help="What this session taught (any unique beginning of its id)."),
+    since: str | None = option(metavar="WHEN", help="What was said since then, whenever it was learnt."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    undo: bool = option(help="Forget it; `howcome restore ID` brings a memory back."),
+    as_json: bool = JSON,
 ) -> None:
     """List the memories that were distilled from sessions: each with who said it, when, about what, and the evidence.
 

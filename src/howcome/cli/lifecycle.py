@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.asking import confirm
+from howcome.cli.declared import click_command, ending, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
@@ -30,8 +31,6 @@ from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
-
 _PLANNED = {
     "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
     "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
@@ -41,56 +40,39 @@ _SHOWN = 5
 _UNCHANGED = ("unchanged", "kept", "nothing")
 
 
-def _common(command: _Command) -> _Command:
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output."),
-        click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
-        click.option("--dry-run", is_flag=True, help="Show what would be done, file by file, and do nothing."),
-    ):
-        command = option(command)
-    return command
+_FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
+_DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
+_YES = option("-y", help="Do not ask for confirmation.")
+_JSON = option("--json", help="Print the report as JSON on standard output.")
 
 
-def _agents(default: str) -> Callable[[_Command], _Command]:
-    choice = click.Choice([*names(), "all"])
-    return click.option("--agent", "agents", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
+def _agents(default: str) -> Any:  # noqa: ANN401 - as `option`
+    choice = (*names(), "all")
+    return option("--agent", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
 
 
-@click.command(
-    "init",
-    epilog="\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
+@click_command
+@ending(
+    "\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
     "  howcome init --scope project --no-import --dry-run",
 )
-@_agents(f"{DEFAULT}; all = every agent found on this machine")
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project"]),
-    default="user",
-    show_default=True,
-    help="Every project of yours, or only the one that you are in.",
-)
-@click.option(
-    "--hook-form",
-    type=click.Choice(HOOK_FORMS),
-    default="auto",
-    show_default=True,
-    help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+).",
-)
-@click.option("--no-permissions", is_flag=True, help="Let the agent ask before each search of memory.")
-@click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")
-@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
-@_common
 def init(
-    *,
-    agents: tuple[str, ...],
-    scope: str,
-    hook_form: str,
-    no_permissions: bool,
-    no_import: bool,
-    force: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
+    agents: tuple[str, ...] = _agents(f"{DEFAULT}; all = every agent found on this machine"),
+    scope: str = option(
+        type=("user", "project"), default="user", help="Every project of yours, or only the one that you are in."
+    ),
+    hook_form: str = option(
+        type=HOOK_FORMS,
+        default="auto",
+        help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server"
+        " (2.1.118+).",
+    ),
+    no_permissions: bool = option(help="Let the agent ask before each search of memory."),
+    no_import: bool = option(help="Do not read the sessions that are already there."),
+    force: bool = _FORCE,
+    dry_run: bool = _DRY_RUN,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
 ) -> None:
     """Connect agents to their memory, and read the sessions that are already there.
 
@@ -132,10 +114,9 @@ def init(
     echo(f"  {completion(os.environ)}")
 
 
-@click.command("upgrade", epilog="\b\nExample:\n  howcome upgrade --yes")
-@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
-@_common
-def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+@click_command
+@ending("\b\nExample:\n  howcome upgrade --yes")
+def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as_json: bool = _JSON) -> None:
     """Bring the store and every install up to this version of howcome.
 
     Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
@@ -168,14 +149,17 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
         echo("No agent is connected: howcome init")
 
 
-@click.command(
-    "uninstall",
-    epilog="\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
+@click_command
+@ending(
+    "\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
 )
-@_agents("every agent that was connected")
-@click.option("--purge", "with_data", is_flag=True, help="Delete the memory too, after a second question.")
-@_common
-def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+def uninstall(
+    agents: tuple[str, ...] = _agents("every agent that was connected"),
+    with_data: bool = option("--purge", help="Delete the memory too, after a second question."),
+    dry_run: bool = _DRY_RUN,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
+) -> None:
     """Disconnect agents from their memory; the memory itself stays, unless --purge is given.
 
     A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import click
-
 from howcome.app import now_ms
 from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.render import json_line
@@ -19,13 +18,10 @@ if TYPE_CHECKING:
     from howcome.present.views import View
 
 SHORT_HISTORY = 3
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.command()
-@click.argument("place", metavar="FILE[:LINE]")
-@_JSON
-def blame(place: str, *, as_json: bool) -> None:
+@click_command
+def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) -> None:
     """Say why a line is there: its commit, the session that wrote it, the prompt, the reason, what failed before.
 
     The commit is git's answer (`git blame`). The session is the one whose edit put the line in, told by its text and
@@ -59,11 +55,12 @@ def blame(place: str, *, as_json: bool) -> None:
     show_rows(_rows(view), notes=[*missing(view), f"More: howcome show ID, howcome history {file}"])
 
 
-@click.command()
-@click.argument("file")
-@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many.")
-@_JSON
-def history(file: str, limit: int, *, as_json: bool) -> None:
+@click_command
+def history(
+    file: str = argument(),
+    limit: int = option("-n", type=range(1, 1001), default=20, help="At most so many."),
+    as_json: bool = JSON,
+) -> None:
     """List what became of a file, newest first: the edits of every session, the plans that named it, the commits.
 
     Edits of one exchange are one row, with the prompt and the reason. The file need not be there any more.

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import JSON, clean_argument, scope_of
-from howcome.cli.declared import command, option
+from howcome.cli.arguments import clean_argument, scope_of
+from howcome.cli.declared import JSON, command, option
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
@@ -30,46 +30,26 @@ _SAYS = {
 
 
 @command
-@option("--type", type=words.TYPES, help="What kind of memory it is.")
-@option("--status", type=words.STATUSES, help="Whether it is still to be done.")
-@option("--source", type=words.SOURCES, help="Kept by hand, distilled by this, or from the agent's files.")
-@option("--agent", metavar="ID", help="Only those that this agent owns.")
-@option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@option("--all-projects", is_flag=True, help="Those of every project.")
-@option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
-@option("--forgotten", is_flag=True, help="Also those that were forgotten.")
-@option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
-@option("--limit", "-n", type=range(1, 100_001), default=50, show_default=True, help="At most so many.")
-@option("--by", type=(TOPIC,), help="All of them, in groups named by their own words.")
-@option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
-@option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
-@option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
-@option("--keep", type=_KEEP, help="What stays of it; the other one is forgotten.")
-@option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
-@option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
-@option("--unpin", metavar="ID", help="It fades again.")
-@JSON
 def memories(
-    type: str | None,
-    status: str | None,
-    source: str | None,
-    agent: str | None,
-    project: str | None,
-    *,
-    all_projects: bool,
-    is_global: bool,
-    forgotten: bool,
-    superseded: bool,
-    limit: int,
-    by: str | None,
-    stale: bool,
-    review: bool,
-    settle: int | None,
-    keep: str | None,
-    why: str | None,
-    pin: str | None,
-    unpin: str | None,
-    as_json: bool,
+    type: str | None = option(type=words.TYPES, help="What kind of memory it is."),
+    status: str | None = option(type=words.STATUSES, help="Whether it is still to be done."),
+    source: str | None = option(type=words.SOURCES, help="Kept by hand, distilled by this, or from the agent's files."),
+    agent: str | None = option(metavar="ID", help="Only those that this agent owns."),
+    project: str | None = option(metavar="PROJECT", help="Those of this project: its folder, or its name."),
+    all_projects: bool = option(help="Those of every project."),
+    is_global: bool = option("--global", help="Only those that hold in every project."),
+    forgotten: bool = option(help="Also those that were forgotten."),
+    superseded: bool = option(help="Also those that a newer one took the place of."),
+    limit: int = option("-n", type=range(1, 100_001), default=50, help="At most so many."),
+    by: str | None = option(type=(TOPIC,), help="All of them, in groups named by their own words."),
+    stale: bool = option(help="Those that have faded and that hardly anybody asked for."),
+    review: bool = option(help="Pairs that may contradict each other, and what files brought, by number."),
+    settle: int | None = option(type=int, metavar="NUMBER", help="Settle such a pair, with --keep."),
+    keep: str | None = option(type=_KEEP, help="What stays of it; the other one is forgotten."),
+    why: str | None = option(metavar="ID", help="What bears a memory out, and every time it was said."),
+    pin: str | None = option(metavar="ID", help="It does not fade, and nothing distilled supersedes it."),
+    unpin: str | None = option(metavar="ID", help="It fades again."),
+    as_json: bool = JSON,
 ) -> None:
     """List the memories of this folder's project and those that hold everywhere, one line each.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-import click
-
+from howcome.cli.declared import click_command, option
 from howcome.cli.progress import tqdm
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo
@@ -16,10 +15,11 @@ from howcome.upkeep import move_store
 _SHOWN = ("events", "sessions", "memories")
 
 
-@click.command()
-@click.option("--to", required=True, metavar="STORE", help="`postgresql://user@host/name`, `sqlite`, `sqlite:FOLDER`.")
-@click.option("--json", "as_json", is_flag=True, help="Print counts and checksums, per project and table, as JSON.")
-def migrate(to: str, *, as_json: bool) -> None:
+@click_command
+def migrate(
+    to: str = option(required=True, metavar="STORE", help="`postgresql://user@host/name`, `sqlite`, `sqlite:FOLDER`."),
+    as_json: bool = option("--json", help="Print counts and checksums, per project and table, as JSON."),
+) -> None:
     """Copy the store to a PostgreSQL server, or the server's back to this machine, and compare both.
 
     Nothing is deleted, and nobody uses the copy before you say so (`howcome config set store …`). The copy must be an

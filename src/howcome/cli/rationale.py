@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-import click
-
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
+from howcome.cli.declared import JSON, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.domain.rationales import parts_of
 from howcome.domain.stored import Scope, StoredEvent
@@ -24,12 +23,13 @@ MAX_SHOWN = 1000
 _COUNTS = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
 
 
-@click.command()
-@click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
-@click.option("--project", metavar="PROJECT", help="Only this project's: its folder, or its name.")
-@click.option("--limit", "-n", type=click.IntRange(0, MAX_SHOWN), default=10, show_default=True, help="Newest to show.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def rationale(since: str | None, project: str | None, limit: int, *, as_json: bool) -> None:
+@click_command
+def rationale(
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    project: str | None = option(metavar="PROJECT", help="Only this project's: its folder, or its name."),
+    limit: int = option("-n", type=range(MAX_SHOWN + 1), default=10, help="Newest to show."),
+    as_json: bool = JSON,
+) -> None:
     """Say what each exchange was asked for, what was done and why, in up to three sentences, and show the newest.
 
     Only exchanges in which files were changed, or a command changed something, have one. What is missing is written

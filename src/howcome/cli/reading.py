@@ -6,18 +6,8 @@ import contextlib
 import re
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    SHORT_SESSION,
-    check_scope,
-    clean_argument,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import argument, command, option
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
@@ -38,9 +28,7 @@ _KIND_STYLES = {"user": "1;36", "agent": "36", "thought": DIM, "call": DIM, "res
 
 
 @command
-@argument("found_id", metavar="ID")
-@JSON
-def show(found_id: str, *, as_json: bool) -> None:
+def show(found_id: str = argument(metavar="ID"), as_json: bool = JSON) -> None:
     """Show one event (ev-…) or memory (mem-…) with its whole text. ID may be any unique beginning.
 
     An event is shown with the prompt of its exchange and with what stands before and after it; a memory with its
@@ -113,26 +101,16 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
 
 
 @command
-@argument("session", required=False)
-@option("--full", is_flag=True, help="With the whole text of each event.")
-@option("--markdown", is_flag=True, help="A session as Markdown, with whole texts.")
-@option("--limit", "-n", type=range(1, 1001), default=20, show_default=True, help="Sessions to list.")
-@option("--since", metavar="TIME", help="Only sessions in which something happened since.")
-@option("--before", metavar="TIME", help="Only what happened before.")
-@ALL_PROJECTS
-@PROJECT
-@JSON
 def timeline(
-    session: str | None,
-    *,
-    full: bool,
-    markdown: bool,
-    limit: int,
-    since: str | None,
-    before: str | None,
-    all_projects: bool,
-    project: str | None,
-    as_json: bool,
+    session: str | None = argument(required=False),
+    full: bool = option(help="With the whole text of each event."),
+    markdown: bool = option(help="A session as Markdown, with whole texts."),
+    limit: int = option("-n", type=range(1, 1001), default=20, help="Sessions to list."),
+    since: str | None = option(metavar="TIME", help="Only sessions in which something happened since."),
+    before: str | None = option(metavar="TIME", help="Only what happened before."),
+    all_projects: bool = ALL_PROJECTS,
+    project: str | None = PROJECT,
+    as_json: bool = JSON,
 ) -> None:
     """Show what happened in a session, from its start; without SESSION list the latest sessions.
 

@@ -9,6 +9,7 @@ import click
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import clean_argument, memory_text, root_of
 from howcome.cli.asking import confirm
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
@@ -25,12 +26,11 @@ from howcome.settings import read_settings
 
 _SHOWN_TRACES = 5
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_ID = click.argument("memory_id", metavar="ID")
-_TYPE = click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
-_STATUS = click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
-_AS_IS = click.option("--as-is", is_flag=True, help="Keep the words as they are, first person and feelings, too.")
-_OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
+_ID = argument(metavar="ID")
+_TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
+_STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
+_AS_IS = option("--as-is", help="Keep the words as they are, first person and feelings, too.")
+_OWNER = option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
 def _open(*, create: bool = False) -> App:
@@ -71,27 +71,21 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
         return _open(create=True)
 
 
-@click.command()
-@click.argument("text", nargs=-1)
-@_TYPE
-@click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
-@click.option("--project", metavar="PROJECT", help="It holds in this project: its folder, or its name.")
-@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
-@click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
-@click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
-@_AS_IS
-@_JSON
+@click_command
 def remember(
-    text: tuple[str, ...],
-    type: str | None,
-    *,
-    is_global: bool,
-    project: str | None,
-    also: tuple[str, ...],
-    agent: str | None,
-    evidence: tuple[str, ...],
-    as_is: bool,
-    as_json: bool,
+    text: tuple[str, ...] = argument(nargs=-1),
+    type: str | None = _TYPE,
+    is_global: bool = option("--global", help="It holds in every project."),
+    project: str | None = option(metavar="PROJECT", help="It holds in this project: its folder, or its name."),
+    also: tuple[str, ...] = option(
+        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
+    ),
+    agent: str | None = option(metavar="ID", help="The agent that owns it: no other agent changes or forgets it."),
+    evidence: tuple[str, ...] = option(
+        metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated."
+    ),
+    as_is: bool = _AS_IS,
+    as_json: bool = JSON,
 ) -> None:
     """Keep TEXT (`-`: standard input) as a memory of this folder's project; secrets in it are redacted.
 
@@ -161,27 +155,19 @@ def _redacted(rules: list[str]) -> str:
     return f"{counted(len(rules), 'secret')} {was} taken out: {', '.join(dict.fromkeys(rules))}"
 
 
-@click.command()
-@_ID
-@click.argument("text", nargs=-1)
-@_TYPE
-@_STATUS
-@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
-@click.option("--not-in", metavar="DIR", multiple=True, help="It does not hold in DIR's project any more.")
-@_OWNER
-@_AS_IS
-@_JSON
+@click_command
 def update(
-    memory_id: str,
-    text: tuple[str, ...],
-    type: str | None,
-    status: str | None,
-    also: tuple[str, ...],
-    not_in: tuple[str, ...],
-    agent: str | None,
-    *,
-    as_is: bool,
-    as_json: bool,
+    memory_id: str = _ID,
+    text: tuple[str, ...] = argument(nargs=-1),
+    type: str | None = _TYPE,
+    status: str | None = _STATUS,
+    also: tuple[str, ...] = option(
+        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
+    ),
+    not_in: tuple[str, ...] = option(metavar="DIR", multiple=True, help="It does not hold in DIR's project any more."),
+    agent: str | None = _OWNER,
+    as_is: bool = _AS_IS,
+    as_json: bool = JSON,
 ) -> None:
     """Give the memory ID another TEXT (`-`: standard input), type, status, or other projects.
 
@@ -222,12 +208,13 @@ def update(
         echo(_redacted(redacted), err=True)
 
 
-@click.command()
-@_ID
-@click.option("--wrong", "is_wrong", is_flag=True, help="It is wrong: nothing that says the same is learnt again.")
-@_OWNER
-@_JSON
-def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) -> None:
+@click_command
+def forget(
+    memory_id: str = _ID,
+    is_wrong: bool = option("--wrong", help="It is wrong: nothing that says the same is learnt again."),
+    agent: str | None = _OWNER,
+    as_json: bool = JSON,
+) -> None:
     """Take the memory ID out of every search. `howcome restore ID` brings it back, `howcome purge ID` erases it.
 
     With --wrong it is remembered by its meaning: what sessions say the same, in whatever words, becomes no memory
@@ -244,10 +231,8 @@ def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) 
     _say(memory, f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back", as_json=as_json)
 
 
-@click.command()
-@_ID
-@_JSON
-def restore(memory_id: str, *, as_json: bool) -> None:
+@click_command
+def restore(memory_id: str = _ID, as_json: bool = JSON) -> None:
     """Bring the forgotten memory ID back.
 
     \b
@@ -259,11 +244,8 @@ def restore(memory_id: str, *, as_json: bool) -> None:
     _say(memory, f"{memory.id} is {memory.state}", as_json=as_json)
 
 
-@click.command()
-@_ID
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@_JSON
-def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
+@click_command
+def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) -> None:
     """Erase the text and the words of the memory ID from the rows and their log, and look whether it is gone.
 
     Looked into are all files in HOWCOME_HOME, and the text of every event. What a session said in the same words is

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from howcome.app import App, now_ms
 from howcome.cli.arguments import UNKNOWN, clean_argument, is_unknown, open_to_read, scope_of, sessions_of
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.events import squeeze
 from howcome.domain.stored import SessionSummary
 from howcome.errors import UsageError
@@ -21,12 +20,15 @@ _PROMPT_CHARS = 100
 _BEGIN = "(the session begins)"
 
 
-@click.command()
-@click.argument("project", required=False)
-@click.option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
-@click.option("--since", metavar="WHEN", help=f"Sessions in which something was said since; else the last {_SESSIONS}.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def replay(project: str | None, session: str | None, since: str | None, *, as_json: bool) -> None:
+@click_command
+def replay(
+    project: str | None = argument(required=False),
+    session: str | None = option(metavar="ID", help="Only this session (any unique beginning of its id)."),
+    since: str | None = option(
+        metavar="WHEN", help=f"Sessions in which something was said since; else the last {_SESSIONS}."
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Go through the stored sessions of PROJECT (its folder or its name; this folder's) with the clock set back.
 
     Each session's begin and each prompt is answered by what had been said before it, as the settings have it now:

@@ -7,18 +7,8 @@ import time
 from collections.abc import Sequence
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    SHORT_SESSION,
-    check_scope,
-    clean_argument,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import argument, command, option
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
 from howcome.domain.stored import Found
@@ -43,34 +33,20 @@ INDEX_WAIT_S = 1.0
 
 
 @command
-@argument("text", nargs=-1, required=True)
-@option("--limit", "-n", type=range(1, 1001), default=10, show_default=True, help="At most so many.")
-@ALL_PROJECTS
-@PROJECT
-@option("--by", type=("session",), help="One row a session, by its best passage.")
-@option("--before", metavar="TIME", help="Only what is older than TIME.")
-@option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@option("--type", "types", type=TYPES, multiple=True, help="Only this kind of event or memory.")
-@option("--session", help="Only this session, of any project (any unique beginning of its id).")
-@option("--agent", help="Only this agent's sessions, or the memories that it owns.")
-@option("--subsystem", metavar="NAME", help="Only what is about this workspace package or folder.")
-@option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
-@JSON
 def search(
-    text: tuple[str, ...],
-    limit: int,
-    *,
-    all_projects: bool,
-    project: str | None,
-    by: str | None,
-    before: str | None,
-    since: str | None,
-    types: tuple[str, ...],
-    session: str | None,
-    agent: str | None,
-    subsystem: str | None,
-    is_explained: bool,
-    as_json: bool,
+    text: tuple[str, ...] = argument(nargs=-1, required=True),
+    limit: int = option("-n", type=range(1, 1001), default=10, help="At most so many."),
+    all_projects: bool = ALL_PROJECTS,
+    project: str | None = PROJECT,
+    by: str | None = option(type=("session",), help="One row a session, by its best passage."),
+    before: str | None = option(metavar="TIME", help="Only what is older than TIME."),
+    since: str | None = option(metavar="TIME", help="Only what is not older than TIME."),
+    types: tuple[str, ...] = option("--type", type=TYPES, multiple=True, help="Only this kind of event or memory."),
+    session: str | None = option(help="Only this session, of any project (any unique beginning of its id)."),
+    agent: str | None = option(help="Only this agent's sessions, or the memories that it owns."),
+    subsystem: str | None = option(metavar="NAME", help="Only what is about this workspace package or folder."),
+    is_explained: bool = option("--explain", help="Say why each hit is there."),
+    as_json: bool = JSON,
 ) -> None:
     """Search what was said and done, best first.
 

@@ -9,6 +9,7 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.cli.declared import argument, click_command, option
 from howcome.memory.team import FOLDER, check, resolve
 from howcome.present.render import counted, json_line, plain
 from howcome.present.terminal import echo
@@ -20,21 +21,14 @@ _COMMIT = (
 )
 
 
-@click.command()
-@click.argument("memories", nargs=-1, metavar="[MEMORY]...")
-@click.option("--project", "is_project", is_flag=True, help="All of this project that were kept by hand or pinned.")
-@click.option("--receive", "is_receive", is_flag=True, help="Put what teammates shared on the review list.")
-@click.option("--check", "is_check", is_flag=True, help="Check the files: form, signature, secrets (before a commit).")
-@click.option("--resolve", "is_resolve", is_flag=True, help="Of files that git could not merge, take the later side.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click_command
 def share(
-    memories: tuple[str, ...],
-    *,
-    is_project: bool,
-    is_receive: bool,
-    is_check: bool,
-    is_resolve: bool,
-    as_json: bool,
+    memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."),
+    is_project: bool = option("--project", help="All of this project that were kept by hand or pinned."),
+    is_receive: bool = option("--receive", help="Put what teammates shared on the review list."),
+    is_check: bool = option("--check", help="Check the files: form, signature, secrets (before a commit)."),
+    is_resolve: bool = option("--resolve", help="Of files that git could not merge, take the later side."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Write memories into this repository (.howcome/memories), for your team to pull and review.
 

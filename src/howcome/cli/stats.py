@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    check_scope,
-    is_unknown,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import command, option
+from howcome.cli.arguments import check_scope, is_unknown, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.learn.telemetry.counting import BY
 from howcome.present.render import json_line
 from howcome.present.screen import show_table
@@ -23,12 +14,13 @@ NOTHING = "Nothing was called here in that time."
 
 
 @command
-@option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@option("--by", type=tuple(BY), help="Tell these apart.")
-@PROJECT
-@ALL_PROJECTS
-@JSON
-def stats(since: str | None, by: str | None, project: str | None, *, all_projects: bool, as_json: bool) -> None:
+def stats(
+    since: str | None = option(metavar="TIME", help="Only what is not older than TIME."),
+    by: str | None = option(type=tuple(BY), help="Tell these apart."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
+) -> None:
     """Count what sessions did: calls, reads and edits, failures, rework, compactions, tokens; and what precedes rework.
 
     Everything is counted when you ask, from the stored events. Tokens and cost are read from the transcripts that are

@@ -9,7 +9,7 @@ from typing import Any
 
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import open_to_read
-from howcome.cli.declared import command, option
+from howcome.cli.declared import JSON, command, option
 from howcome.clients.discover import Found, known_transcripts
 from howcome.clients.spool import spool_counts
 from howcome.doctor.facts import (
@@ -40,9 +40,9 @@ QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook
 
 
 @command
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
-def status(*, as_json: bool, check: bool) -> None:
+def status(
+    as_json: bool = JSON, check: bool = option(help="Also check the database's integrity (reads all of it).")
+) -> None:
     """Show counts, sizes, the last ingest, unread bytes, quarantined records, connected agents, and what runs.
 
     `howcome doctor` says what to do about it.

@@ -9,6 +9,7 @@ import click
 
 from howcome.app import open_app
 from howcome.cli.asking import confirm
+from howcome.cli.declared import argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.syncing import FROM_OUTSIDE, NO_KEY, NOT_SET_UP, SyncReport
 from howcome.present.render import counted, iso_time, json_line, plain
@@ -26,13 +27,16 @@ _OUTSIDE = " (fetched pages, tools' output, imports to review)"
 _REMOVED = "This machine syncs with none. The memories stay here, and what is shared stays where it is."
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["init", "status", "remove"]), required=False)
-@click.option("--remote", metavar="URL|FOLDER", help="init: a git remote, or a folder that is shared.")
-@click.option("--key", "key_file", metavar="FILE", help="init: the key of your first machine (`-`: standard input).")
-@click.option("--yes", "-y", is_flag=True, help="remove: do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def sync(action: str | None, remote: str | None, key_file: str | None, *, yes: bool, as_json: bool) -> None:
+@click_command
+def sync(
+    action: str | None = argument(type=("init", "status", "remove"), required=False),
+    remote: str | None = option(metavar="URL|FOLDER", help="init: a git remote, or a folder that is shared."),
+    key_file: str | None = option(
+        "--key", metavar="FILE", help="init: the key of your first machine (`-`: standard input)."
+    ),
+    yes: bool = option("-y", help="remove: do not ask."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
     """Bring your memories to your other machines, and theirs here.
 
     They meet in a private git repository (a branch `howcome` of it) or in any folder that is shared (Syncthing,

@@ -11,6 +11,7 @@ import click
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument
 from howcome.cli.asking import confirm
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.cli.memories import print_reviews
 from howcome.errors import UsageError
 from howcome.memory.team_server import NOT_JOINED, TeamReport
@@ -23,13 +24,10 @@ _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
 _SETTLES = "`howcome team review NUMBER --accept` or `--refuse` settles one."
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-@click.command()
-@click.argument("url")
-@_as_json
-def join(url: str, *, as_json: bool) -> None:
+@click_command
+def join(url: str = argument(), as_json: bool = JSON) -> None:
     """Make this machine a member of a team; the token is asked for, or read from standard input.
 
     \b
@@ -48,10 +46,8 @@ def join(url: str, *, as_json: bool) -> None:
         echo(plain(line))
 
 
-@click.command()
-@click.argument("memories", nargs=-1, metavar="[MEMORY]...")
-@_as_json
-def push(memories: tuple[str, ...], *, as_json: bool) -> None:
+@click_command
+def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), as_json: bool = JSON) -> None:
     """Share this repository's memories with the team: those named, or all kept by hand or pinned, then and later.
 
     What is from outside the conversation, of an excluded project, or holds a secret or a private span stays here. What
@@ -67,9 +63,8 @@ def push(memories: tuple[str, ...], *, as_json: bool) -> None:
     _print(report, as_json=as_json, must=bool(memories))
 
 
-@click.command()
-@_as_json
-def pull(*, as_json: bool) -> None:
+@click_command
+def pull(as_json: bool = JSON) -> None:
     """Bring what teammates shared of this repository; it waits for your review, and no session is told it before.
 
     \b
@@ -81,12 +76,13 @@ def pull(*, as_json: bool) -> None:
     _print(report, as_json=as_json)
 
 
-@click.command()
-@click.argument("numbers", nargs=-1, type=int, metavar="[NUMBER]...")
-@click.option("--accept", "is_accepted", is_flag=True, help="They become yours, with their author as owner.")
-@click.option("--refuse", "is_refused", is_flag=True, help="They are forgotten, and are not brought again.")
-@_as_json
-def review(numbers: tuple[int, ...], *, is_accepted: bool, is_refused: bool, as_json: bool) -> None:
+@click_command
+def review(
+    numbers: tuple[int, ...] = argument(nargs=-1, type=int, metavar="[NUMBER]..."),
+    is_accepted: bool = option("--accept", help="They become yours, with their author as owner."),
+    is_refused: bool = option("--refuse", help="They are forgotten, and are not brought again."),
+    as_json: bool = JSON,
+) -> None:
     """List what came from the team and waits, of all repositories; accept or refuse it by number.
 
     \b
@@ -111,10 +107,8 @@ def review(numbers: tuple[int, ...], *, is_accepted: bool, is_refused: bool, as_
     echo(json_line(facts) if as_json else said)
 
 
-@click.command()
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@_as_json
-def leave(*, yes: bool, as_json: bool) -> None:
+@click_command
+def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) -> None:
     """End this machine's membership, and delete its token. What was pushed stays there, what came stays here.
 
     \b

@@ -6,10 +6,9 @@ import os
 import time
 from html import unescape
 
-import click
-
 from howcome.app import now_ms
 from howcome.cli.arguments import clean_argument, open_to_read, scope_of
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.cli.why import because, considered_lines, legend
 from howcome.domain.text import tokens
 from howcome.domain.verdicts import PROMPT, PastVerdict, Verdict
@@ -24,11 +23,12 @@ LIMIT_S = 60.0
 NOTHING = "A new session would be told nothing with it"
 
 
-@click.command(name="try")
-@click.argument("words", nargs=-1, required=True, metavar="PROMPT")
-@click.option("--project", metavar="PROJECT", help="As in this project: its folder, or its name.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def try_prompt(words: tuple[str, ...], project: str | None, *, as_json: bool) -> None:
+@click_command
+def try_(
+    words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PROMPT"),
+    project: str | None = option(metavar="PROJECT", help="As in this project: its folder, or its name."),
+    as_json: bool = JSON,
+) -> None:
     """See what a new session would be told with PROMPT, and which rule holds the rest back.
 
     It is answered as the agent's hook answers it, in this folder. Nothing is recorded: no receipt counts it.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from howcome.app import App, now_ms
 from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, click_command, option
 from howcome.domain.events import USER_PROMPT, squeeze
 from howcome.domain.stored import ID_PREFIX
 from howcome.domain.verdicts import RULES, PastVerdict
@@ -26,13 +25,14 @@ _HOOKS = {"UserPromptSubmit": "A prompt", "SessionStart": "A session that began"
 NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
 
 
-@click.command()
-@click.argument("what", metavar="[PROMPT|SESSION|last]", required=False)
-@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Prompts at most.")
-@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(what: str | None, limit: int, *, project: str | None, all_projects: bool, as_json: bool) -> None:
+@click_command
+def why(
+    what: str | None = argument(metavar="[PROMPT|SESSION|last]", required=False),
+    limit: int = option("-n", type=range(1, 1001), default=5, help="Prompts at most."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
+) -> None:
     """Say what was considered for a prompt, what was said, and which rule held the rest back.
 
     PROMPT is the event of a prompt (ev-…, any unique beginning), SESSION the beginning of a session's id; without
