@@ -1,4 +1,4 @@
-"""What people type, as the store holds text."""
+"""What commands have in common: what people type, as the store holds text, and questions before something changes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.present.moments import moment_ms
+from howcome.present.terminal import confirm as ask_person
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
@@ -35,7 +36,7 @@ def clean_argument(argument: str) -> str:
 
 
 def open_to_read() -> App:
-    """The façade of a command that only reads: it leaves no store where there was none.
+    """The façade of a command that keeps nothing new: it leaves no store where there was none.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none.
@@ -123,3 +124,38 @@ def memory_text(given: tuple[str, ...]) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"standard input is not UTF-8 (byte {error.start + 1})") from error
+
+
+def confirm(*questions: str, yes: bool, err: bool) -> None:
+    """Asks all of them, before anything is done; with `yes` none.
+
+    Args:
+        questions: What will be done, as questions without their mark.
+        yes: They are answered already.
+        err: Ask on standard error, because a report follows on standard output.
+
+    Raises:
+        click.Abort: Somebody said no.
+        UsageError: There is nobody to ask.
+    """
+    import click
+
+    for question in () if yes else questions:
+        if sys.stdin is not None and sys.stdin.isatty():
+            ask_person(f"{question}?", err=err)
+            continue
+        answer = _piped_answer()
+        echo(f"{question}? [y/N]: {answer}", err=err)
+        if answer.lower() not in ("y", "yes"):
+            raise click.Abort
+
+
+def _piped_answer() -> str:
+    """A line of what is piped in, which may be answers; a terminal's prompt would wait for nobody."""
+    try:
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+    except (OSError, ValueError):  # closed, not to be read, not text
+        line = ""
+    if not line:
+        raise UsageError("not a terminal, so nobody can be asked: add --yes")
+    return line.strip()

@@ -21,7 +21,8 @@ from howcome.memory.importing import require_head
 from howcome.memory.other_tools import TOOLS
 from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_export, write_lines
-from howcome.present.render import counted, json_line
+from howcome.present.render import counted
+from howcome.present.screen import report
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
@@ -75,9 +76,9 @@ def export(
         write_lines(file, list(markdown.written(live)), force=force)
     count = sum("text" in line for line in lines) if live is None else len(live)
     if file not in (None, "-"):
-        report, name = {"memories": count, "file": file}, click.format_filename(str(file))
+        facts, name = {"memories": count, "file": file}, click.format_filename(str(file))
         hint = "" if all_projects or project else " (of this project and those that hold everywhere; --all-projects)"
-        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}{hint}")
+        report(facts, [f"{counted(count, 'memory', 'memories')} written to {name}{hint}"], as_json=as_json)
 
 
 @click_command
@@ -129,11 +130,11 @@ def import_memories(
             values = enumerate((_HEAD, *({**line, "project": here} for line in reader(file, here))))
         elif str(file).endswith(MARKDOWN):
             edited, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
-        report = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
-    report.problems = sorted(report.problems + bad)
+        done = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
+    done.problems = sorted(done.problems + bad)
     words = shlex.join(([f"--from={tool}"] if tool else []) + [click.format_filename(str(file))])
-    _print_import(report, words, edited, is_trial=dry_run, as_json=as_json)
-    if report.problems:
+    _print_import(done, words, edited, is_trial=dry_run, as_json=as_json)
+    if done.problems:
         raise click.exceptions.Exit(1)
 
 
@@ -180,29 +181,20 @@ def _from_outside(report: ImportReport, words: str) -> list[str]:
     return [*lines, mine] if lines else []
 
 
-def _print_import(report: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
-    problems = [{"line": number, "reason": reason} for number, reason in report.problems]
-    if as_json:
-        counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
-        facts = {
-            **counts,
-            "edited": edited,
-            "outside": report.outside,
-            "left_out": report.left_out,
-            "still_here": report.still_here,
-        }
-        echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
-    else:
-        purged = f", {report.purged} left out because purged here" if report.purged else ""
-        stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
-        would = "would be " if is_trial else ""
-        changed = f", {edited} {would}corrected" if edited else ""
-        echo(f"{report.added} {would}added, {report.known} known already{changed}{purged}{stones}")
-        for line in _from_outside(report, words):
-            echo(line)
-        if report.still_here:
-            echo(_still_here(report.still_here))
-    for number, reason in report.problems[:_SHOWN_PROBLEMS]:
+def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
+    facts = {
+        "added": done.added, "known": done.known, "purged": done.purged, "stones": done.stones, "edited": edited,
+        "outside": done.outside, "left_out": done.left_out, "still_here": done.still_here, "is_dry_run": is_trial,
+        "problems": [{"line": number, "reason": reason} for number, reason in done.problems],
+    }  # fmt: skip
+    purged = f", {done.purged} left out because purged here" if done.purged else ""
+    stones = f", {counted(done.stones, 'mark')} of purged ones" if done.stones else ""
+    would = "would be " if is_trial else ""
+    changed = f", {edited} {would}corrected" if edited else ""
+    lines = [f"{done.added} {would}added, {done.known} known already{changed}{purged}{stones}"]
+    lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
+    report(facts, lines, as_json=as_json)
+    for number, reason in done.problems[:_SHOWN_PROBLEMS]:
         echo(f"howcome: line {number}: {reason}", err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+    if len(done.problems) > _SHOWN_PROBLEMS:
+        echo(f"howcome: and {counted(len(done.problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

@@ -16,7 +16,7 @@ import tomlkit
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import SettingsError, UsageError
 from howcome.files import write_whole
-from howcome.present.render import json_line
+from howcome.present.screen import report
 from howcome.present.terminal import echo, error_stream
 from howcome.settings import (
     CONFIG_NAME,
@@ -55,13 +55,9 @@ def list_(
     """List the settings that somebody chose, each with its value and where that comes from."""
     found = [_state(field) for field in FIELDS]
     chosen = [one for one in found if with_defaults or one["from"] != "default"]
-    if as_json:
-        echo(json_line({"settings": chosen}))
-        return
-    for one in chosen:
-        echo(f"{one['name']} = {_written(one['value'])}  ({one['from']})")
-    if not chosen:
-        echo("everything is as it came; `howcome config list --all` shows it")
+    lines = [f"{one['name']} = {_written(one['value'])}  ({one['from']})" for one in chosen]
+    nothing = ["everything is as it came; `howcome config list --all` shows it"]
+    report({"settings": chosen}, lines or nothing, as_json=as_json)
 
 
 @click_command
@@ -69,11 +65,8 @@ def get(name: str = argument(), as_json: bool = JSON) -> None:
     """Print the value of a setting, a list's one a line; nothing where it is empty."""
     one = _state(_field(name))
     value = one["value"]
-    if as_json:
-        echo(json_line(one))
-    elif value not in ((), ""):
-        for part in value if isinstance(value, tuple) else (value,):
-            echo(part if isinstance(part, str) else _written(part))
+    parts = () if value == "" else value if isinstance(value, tuple) else (value,)
+    report(one, [part if isinstance(part, str) else _written(part) for part in parts], as_json=as_json)
 
 
 @click_command
@@ -197,11 +190,8 @@ def _keep(data: bytes, before: Snapshot) -> None:
 
 def _say(field: Field, *, as_json: bool) -> None:
     one = _state(field)
-    if as_json:
-        echo(json_line(one))
-        return
-    echo(f"{field.name} = {_written(one['value'])}  ({one['from']})")
-    if one["from"] == field.variable:
+    report(one, [f"{field.name} = {_written(one['value'])}  ({one['from']})"], as_json=as_json)
+    if one["from"] == field.variable and not as_json:
         echo(f"the variable {field.variable} counts more than {CONFIG_NAME}: unset it", err=True)
 
 

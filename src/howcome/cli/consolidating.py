@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import click
 
-from howcome.app import now_ms, open_app
+from howcome.app import now_ms
 from howcome.cli.arguments import open_to_read
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
@@ -15,7 +14,6 @@ from howcome.present.render import json_line
 from howcome.present.screen import memory_brief, say
 from howcome.present.terminal import echo
 from howcome.present.views import memory_view
-from howcome.settings import read_settings
 
 UNDO = "undo"
 _COUNTED = {MERGED: "merged into another", RESOLVED: "replaced by what you said last", ASLEEP: "asleep"}
@@ -44,7 +42,7 @@ def consolidate(
     """  # noqa: D205 - the first paragraph is what people read first
     if dry_run and what == UNDO:
         raise click.UsageError("--dry-run does not go with undo")
-    with open_to_read() if dry_run else open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         work = app.learn.consolidation
         steps = work.undo() if what == UNDO else work.plan() if dry_run else work.run()
         if steps and not dry_run and app.learn.distillation is not None:

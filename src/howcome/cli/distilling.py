@@ -1,33 +1,35 @@
-"""`howcome distil`: what sessions taught becomes memories, with progress; resumable, safe to interrupt."""
+"""`howcome distil` and `rationale`: what sessions taught, and why they did what they did; safe to interrupt."""
 
 from __future__ import annotations
 
 import os
 import random
-from typing import NoReturn, TypeAlias
+from typing import TypeAlias
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
-from howcome.cli.declared import click_command, option
+from howcome.cli.arguments import UNKNOWN, is_unknown, option_ms, sessions_of
+from howcome.cli.declared import JSON, click_command, option
 from howcome.domain.memories import Memory
-from howcome.domain.stored import Scope
+from howcome.domain.rationales import parts_of
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import HowcomeError, UsageError
-from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, evidence_rows, memory_row, say, show_rows
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.screen import Row, day, evidence_rows, memory_row, say, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import evidence_view, memory_view
+from howcome.present.views import event_view, evidence_view, memory_view
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.cli.progress import tqdm
     from howcome.domain.reconciliation import Steps
     from howcome.learn.model_run import ModelReport
+    from howcome.learn.rationale.run import RationaleReport
     from howcome.learn.run import DistilReport
 
 _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
+MAX_SHOWN = 1000
+_OF_RATIONALES = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
 _OF_MODEL = (
     "asked", "done", "dead", "waiting", "added", "updated", "forgotten", "duplicates", "contradictions", "rejected",
     "problem", "pause_s",
@@ -63,7 +65,7 @@ def distil(
       howcome distil --since 7d --json
       howcome distil --project . --sample 20 --seed 7
     """  # noqa: D205 - the first paragraph is what people read first
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
+    since_ms = option_ms(since, "--since")
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
@@ -112,15 +114,9 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
         raise UsageError(_OFF)
     if quiet:  # what shows progress takes long to import
         return distillation.run(scope, since_ms)
-    from howcome.cli.progress import tqdm
+    from howcome.cli.progress import progress
 
-    due = len(distillation.due(scope, since_ms))
-    bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
-
-    def on_session(number: int) -> None:
-        bar.update(number - bar.n)
-
-    with bar:
+    with progress("sessions", "distilling", len(distillation.due(scope, since_ms)), quiet=False) as on_session:
         return distillation.run(scope, since_ms, on_session=on_session)
 
 
@@ -130,18 +126,12 @@ def _ask_model(app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, 
         if is_retry:
             raise UsageError(_NO_MODEL)
         return None
-    from howcome.cli.progress import tqdm
+    from howcome.cli.progress import progress
 
     batches = app.learn.batches()
     if is_retry:
         batches.retry()
-    bar: tqdm[NoReturn] = tqdm(unit=" batches", desc="asking the model", disable=quiet or None)
-
-    def on_batch(done: int, total: int) -> None:
-        bar.total = total
-        bar.update(done - bar.n)
-
-    with bar:
+    with progress("batches", "asking the model", quiet=quiet) as on_batch:
         return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
 
 
@@ -206,3 +196,77 @@ def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
 
 def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[Row]:
     return [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+
+
+@click_command
+def rationale(
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    project: str | None = option(metavar="PROJECT", help="Only this project's: its folder, or its name."),
+    limit: int = option("-n", type=range(MAX_SHOWN + 1), default=10, help="Newest to show."),
+    as_json: bool = JSON,
+) -> None:
+    """Say what each exchange was asked for, what was done and why, in up to three sentences, and show the newest.
+
+    Only exchanges in which files were changed, or a command changed something, have one. What is missing is written
+    first, by rules that quote what was said (no model is asked); one that has grown is written anew. It can be run
+    again at any time, and interrupted at any moment. Where a language model is set and has a budget (llm_daily_calls,
+    llm_daily_tokens), it is asked for each exchange once and its words replace those of the rules; `howcome spending`
+    shows what that cost. Rationales stand in `howcome timeline` at the end of their exchange.
+
+    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+
+    \b
+    Examples:
+      howcome rationale
+      howcome rationale --since 7d --project shop
+      howcome rationale --limit 100 --json
+    """
+    since_ms = option_ms(since, "--since")
+    with open_app(read_settings(os.environ)) as app:
+        scope = sessions_of(app, project)
+        report = _write(app, scope, since_ms, quiet=as_json)
+        shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
+        authors = app.learn.rationale_counts(scope, since_ms)
+    if as_json:
+        echo(json_line(_values(report, authors, shown, prompts)))
+        return
+    say(*([UNKNOWN] if is_unknown(scope) else _rationale_lines(report, sum(authors.values()))))
+    if shown:
+        echo("")
+        show_rows(list(map(_shown, shown)))
+
+
+def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
+    rationales = app.learn.rationales()
+    from howcome.cli.progress import progress
+
+    with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=quiet) as on_session:
+        return rationales.run(scope, since_ms, on_session=on_session)
+
+
+def _values(
+    report: RationaleReport, authors: dict[str, int], shown: list[StoredEvent], prompts: dict[int, str]
+) -> dict[str, object]:
+    """What programs get; `prompts` are the ids of the prompts by row."""
+    rows = [event_view(event, with_text=True) | {"prompt": prompts.get(-event.row)} for event in shown]
+    values: dict[str, object] = {name: getattr(report, name) for name in _OF_RATIONALES}
+    problem = {"not_asked": report.problem} if report.problem else {}
+    return {**values, **problem, "total": sum(authors.values()), "authors": authors, "rationales": rows}
+
+
+def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
+    """What people read of a run."""
+    looked = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s" if report.sessions else "nothing new"
+    lines = [f"{looked}: {report.added} added, {report.replaced} written anew; {counted(total, 'rationale')} there now"]
+    if report.asked:
+        lines.append(f"the model was asked for {report.asked}, and wrote {report.by_model}")
+    if report.problem:
+        lines.append(f"the model was not asked for the rest: {report.problem}")
+    return lines
+
+
+def _shown(event: StoredEvent) -> Row:
+    asked, *rest = parts_of(event.text or event.excerpt)
+    project = event.project.rpartition("/")[2]
+    about = (day(iso_time(event.ts_ms), now_ms()), project, f"session {event.session[:8]}", event.id)
+    return Row(asked, about, rest)

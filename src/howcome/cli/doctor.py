@@ -6,7 +6,7 @@ import os
 
 import click
 
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
 from howcome.cli.declared import JSON, click_command, option
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.report import examine, repair

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import is_unknown, root_of, scope_of
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm, is_unknown, open_to_read, root_of, scope_of
 from howcome.cli.declared import PROJECT, click_command, option
 from howcome.errors import UsageError
 from howcome.present.render import json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.settings import read_settings
 from howcome.wiring.graduation import AGENTS, CLAUDE, MEMORY, Graduation, refuse
 
 
@@ -44,7 +39,7 @@ def graduate(
     """  # noqa: D205 - the first paragraph is what people read first
     if refused and proposed:
         raise click.UsageError("--refuse and --propose exclude each other")
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         if refused or proposed:
             one = app.memories.get(str(refused or proposed))
             changed = refuse(one, is_refused=bool(refused))

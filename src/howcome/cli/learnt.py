@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import check_scope, clean_argument, scope_of
+from howcome.app import App, now_ms
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.candidates import WISH
 from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
-from howcome.present.screen import day, memory_row, show_rows
-from howcome.present.terminal import echo
+from howcome.present.render import counted
+from howcome.present.screen import day, memory_row, report_rows
 from howcome.present.views import evidence_view, memory_view
-from howcome.settings import read_settings
 
 _DAY_MS = 24 * 3600 * 1000
 _WHO = {"user": "the user", "assistant": "the agent", "tool": "a tool", "task": "a task", "external": "from outside"}
@@ -63,10 +58,10 @@ def learnt(
         raise UsageError("choose one of ID, --session and --since")
     if undo and not memory_ids and session is None and since is None:
         raise UsageError("--undo takes back what you name: give an ID, --session or --since")
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
+    since_ms = option_ms(since, "--since")
     more = 0
     try:
-        with open_app(read_settings(os.environ), create=False) as app:
+        with open_to_read() as app:
             if memory_ids:
                 found = [(app.memories.get(clean_argument(ident)), True) for ident in memory_ids]
             elif session is not None:
@@ -83,12 +78,10 @@ def learnt(
         if memory_ids or session is not None:
             raise
         rows = []
-    if as_json:
-        echo(json_line({"undone" if undo else "learnt": rows}))
-        return
     shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
     earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome memories"
-    show_rows(shown, notes=[*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)])
+    notes = [*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)]
+    report_rows({"undone" if undo else "learnt": rows}, shown, notes=notes, as_json=as_json)
 
 
 def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[Memory, bool]]:

@@ -11,7 +11,7 @@ import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
 from howcome.cli.declared import click_command, ending, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, scope_of
+from howcome.app import App, now_ms
+from howcome.cli.arguments import clean_argument, open_to_read, scope_of
 from howcome.cli.declared import JSON, command, option
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.render import counted, iso_time, json_line
-from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, show_rows
-from howcome.present.terminal import echo
+from howcome.present.render import counted, iso_time
+from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, report, report_rows
 from howcome.present.views import evidence_view, memory_view, review_view
-from howcome.settings import read_settings
 
 TOPIC, ALL = "topic", 100_000
 _KEEP = ("both", "older", "newer")
@@ -85,7 +82,7 @@ def memories(
     )  # fmt: skip
     pairs, found = list[Review](), list[Memory]()
     nothing = _nothing([], is_stale=stale)
-    with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
+    with suppress(StoreMissingError), open_to_read() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.memories.waiting(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, ALL if by else limit + 1, is_stale=stale)
@@ -130,19 +127,15 @@ def _nothing(hints: list[str], *, is_stale: bool) -> str:
 
 
 def _print(found: list[Memory], notes: list[str], *, as_json: bool) -> None:
-    if as_json:
-        echo(json_line({"memories": [memory_view(memory) for memory in found]}))
-        return
-    show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=notes)
+    views = [memory_view(memory) for memory in found]
+    report_rows({"memories": views}, (memory_row(view, now_ms()) for view in views), notes=notes, as_json=as_json)
 
 
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
     views = [(name or "other", [memory_view(memory) for memory in some]) for name, some in found]
-    if as_json:
-        echo(json_line({"topics": [{"topic": name, "memories": some} for name, some in views]}))
-    else:
-        now = now_ms()
-        show_rows([Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views])
+    now = now_ms()
+    rows = (Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views)
+    report_rows({"topics": [{"topic": name, "memories": some} for name, some in views]}, rows, as_json=as_json)
 
 
 SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
@@ -150,10 +143,8 @@ SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles on
 
 def print_reviews(pairs: list[Review], *, as_json: bool, settles: str = SETTLES) -> None:
     """Prints what somebody should look at, and how to settle it."""
-    if as_json:
-        echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
-        return
-    show_rows([_pair(pair) for pair in pairs], notes=[settles if pairs else "Nothing to review."])
+    notes = [settles if pairs else "Nothing to review."]
+    report_rows({"reviews": list(map(review_view, pairs))}, map(_pair, pairs), notes=notes, as_json=as_json)
 
 
 def _pair(pair: Review) -> Row:
@@ -168,7 +159,7 @@ def _pair(pair: Review) -> Row:
 def _about_one(
     settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
 ) -> None:
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         rows: list[Row] = []
         if settle is not None:
             pair = app.memories.settle(settle, keep)
@@ -178,12 +169,10 @@ def _about_one(
         else:
             memory = app.memories.pin(clean_argument(pin or unpin or ""), is_pinned=bool(pin))
             view, line = memory_view(memory), f"{memory.id} is {'pinned' if pin else 'not pinned'}"
-    if as_json:
-        echo(json_line(view))
-    elif rows:
-        show_rows(rows, notes=[line] if line else [])
+    if rows:
+        report_rows(view, rows, notes=[line] if line else [], as_json=as_json)
     else:
-        echo(line)
+        report(view, [line], as_json=as_json)
 
 
 def _settled(pair: Review) -> str:

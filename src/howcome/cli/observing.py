@@ -9,7 +9,7 @@ from typing import NoReturn
 import click
 
 from howcome.app import open_app
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
 from howcome.cli.declared import JSON, click_command, option
 from howcome.clients.decode import decode_record, plain_decoder
 from howcome.clients.observed import EXAMPLE

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from howcome.app import now_ms
-from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.screen import local_time, show_table
 from howcome.present.terminal import echo
@@ -48,7 +47,7 @@ def receipt(
     if today and since is not None:
         raise UsageError("choose one of --today and --since")
     is_all = session is not None and not today and since is None
-    since_ms = 0 if is_all else moment_ms(since or TODAY, "--since", now_ms(), is_local=True)
+    since_ms = 0 if is_all else option_ms(since or TODAY, "--since") or 0
     rows: list[View] = []
     name: str | None = None
     try:

@@ -16,14 +16,8 @@ from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
-from howcome.present.render import json_line
-from howcome.present.screen import Row, day, show_rows
-from howcome.present.terminal import echo
-from howcome.present.views import (
-    contradiction_of,
-    hit_view,
-    kind_of,
-)
+from howcome.present.screen import Row, day, report_rows
+from howcome.present.views import contradiction_of, hit_view, kind_of
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
@@ -102,10 +96,8 @@ def search(
             report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
         report, rows, notes = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
-    if as_json:
-        echo(json_line(report))
-        return
-    show_rows(rows, [word for word in asked.split() if word.lower() not in STOP_WORDS], notes)
+    words = [word for word in asked.split() if word.lower() not in STOP_WORDS]
+    report_rows(report, rows, words, notes, as_json=as_json)
 
 
 def _answers(

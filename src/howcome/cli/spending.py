@@ -14,9 +14,9 @@ from howcome.cli.declared import JSON, click_command, option
 from howcome.domain.spending import DAY_MS, OVER_BUDGET
 from howcome.errors import StoreMissingError
 from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
+from howcome.present.render import counted
+from howcome.present.screen import report
 from howcome.present.spent import facts_of, gather
-from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
 DEFAULT_DAYS = 30
@@ -58,11 +58,7 @@ def spending(
             facts = gather(app, since_ms, limit)
     except StoreMissingError:
         facts = facts_of(settings, (0, 0), None, [], 0)
-    if as_json:
-        echo(json_line(facts))
-        return
-    for line in _lines(facts):
-        echo(line)
+    report(facts, _lines(facts), as_json=as_json)
 
 
 def _lines(facts: Mapping[str, Any]) -> list[str]:

@@ -9,9 +9,10 @@ from importlib.util import find_spec
 import click
 
 from howcome.cli.declared import JSON, argument, click_command, option
-from howcome.cli.teaming import join, leave, membership, pull, push, review
+from howcome.cli.sharing import join, leave, membership, pull, push, review
 from howcome.errors import MissingError, UsageError
 from howcome.present.render import json_line, plain
+from howcome.present.screen import report
 from howcome.present.terminal import echo
 
 TYPE_CHECKING = False
@@ -225,5 +226,4 @@ def _require_parts() -> None:
 
 
 def _say(facts: dict[str, object], said: list[str], *, as_json: bool) -> None:
-    for line in [json_line(facts)] if as_json else "\n".join(said).splitlines():
-        echo(plain(line))
+    report(facts, map(plain, "\n".join(said).splitlines()), as_json=as_json)
