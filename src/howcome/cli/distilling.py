@@ -83,8 +83,11 @@ def distil(
         echo(json_line(values))
         return
     say(*_lines(report, scope, of_files), *_model_lines(by_model))
-    if chosen:
-        show_rows([row for one in chosen for row in _sampled(*one)])
+    rows: list[Row] = []
+    for memory, evidence in chosen:
+        rows += [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+    if rows:
+        show_rows(rows)
 
 
 def first_memories(*, quiet: bool) -> dict[str, object]:
@@ -145,7 +148,8 @@ def _model_lines(report: ModelReport | None) -> list[str]:
         lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
     if report.contradictions:
         lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
-    why = report.problem + _paused(report.pause_s)
+    why, minutes = report.problem, max(1, round(report.pause_s / 60))
+    why += f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if report.pause_s else ""
     if report.waiting:
         waiting = "1 batch waits" if report.waiting == 1 else f"{report.waiting} batches wait"
         lines.append(f"{waiting}: {why}" if why else waiting)
@@ -154,11 +158,6 @@ def _model_lines(report: ModelReport | None) -> list[str]:
     if report.dead:
         lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
     return lines
-
-
-def _paused(seconds: int) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if seconds else ""
 
 
 def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
@@ -192,10 +191,6 @@ def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
     found = app.memories.sample(scope)
     chosen = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
     return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
-
-
-def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[Row]:
-    return [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
 
 
 @click_command

@@ -23,6 +23,7 @@ from howcome.present.terminal import echo, echo_text
 from howcome.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
 from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, replace_file
 
+Report = NoteReport | SpeakReport | AnswerReport | PrecedentReport
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
@@ -127,29 +128,29 @@ def eval_(
         raise click.UsageError(f"{needing[0]} belongs to --notes")
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
+    report: Report
     if questions is not None:
         if len(paths) > 1:
             raise click.UsageError("--questions are of one set")
-        _say(measure_answers(paths[0], questions, _progress, keep=keep), into, part, to_json=to_json)
-        return
-    if with_precedent:
-        _say(measure_precedent(paths, _progress, keep=keep), into, part, to_json=to_json)
-        return
-    if with_notes or with_speech:
-        report = (
-            measure_notes(paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades)
-            if with_notes
-            else measure_speak(paths, _progress, keep=keep, sheet=sheet, grades=grades)
+        report = measure_answers(paths[0], questions, _progress, keep=keep)
+    elif with_precedent:
+        report = measure_precedent(paths, _progress, keep=keep)
+    elif with_notes:
+        report = measure_notes(
+            paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades
         )
-        _say(report, into, part, to_json=to_json)
+    elif with_speech:
+        report = measure_speak(paths, _progress, keep=keep, sheet=sheet, grades=grades)
+    else:
+        plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
+        _measure_questions(paths, plan, into, part, to_json=to_json)
         return
-    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
-    _measure_questions(paths, plan, into, part, to_json=to_json)
+    _say(report, into, part, to_json=to_json)
 
 
 def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, part: str, *, to_json: bool) -> None:
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
-    measurement = Measurement(plan, _silent if to_json else echo_text, _progress)
+    measurement = Measurement(plan, (lambda _: None) if to_json else echo_text, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
     for folder in folders:
@@ -164,9 +165,7 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
         echo_text(as_json(configuration, figures))
 
 
-def _say(
-    report: NoteReport | SpeakReport | AnswerReport | PrecedentReport, into: Path | None, part: str, *, to_json: bool
-) -> None:
+def _say(report: Report, into: Path | None, part: str, *, to_json: bool) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())
@@ -221,7 +220,3 @@ def _write_part(path: Path, part: str, content: str) -> None:
 
 def _progress(line: str) -> None:
     echo(line, err=True)
-
-
-def _silent(_line: str) -> None:
-    """For --json, which prints nothing else."""

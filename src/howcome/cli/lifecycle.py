@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +17,6 @@ from howcome.cli.declared import click_command, ending, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
-from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
@@ -31,12 +31,18 @@ from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
+if TYPE_CHECKING:
+    from howcome.app.redacting import Redacted
+
 _PLANNED = {
     "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
     "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
     "nothing": "nothing there",
 }  # fmt: skip
 _SHOWN = 5
+_TENTHS = 10
+"""How redacting goes is said at every tenth of the rows."""
+
 _UNCHANGED = ("unchanged", "kept", "nothing")
 
 
@@ -138,12 +144,12 @@ def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as
     reports = _install(owners, home, force=force)
     notes += trusted(owners, _changed(planned))
     if as_json:
-        _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
+        _finish(as_json, reports, home, indexed=indexed, redacted=redacted and asdict(redacted), notes=notes)
         return
     rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
     echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
     if redacted:
-        print_redacted(redacted)
+        _print_redacted(redacted)
     _say_installed(reports, notes)
     if not recorded:
         echo("No agent is connected: howcome init")
@@ -174,7 +180,8 @@ def uninstall(
     _announce("howcome will disconnect", owners, planned, None, err=as_json)
     _announce_memory(home, doomed, others, err=as_json)
     if dry_run:
-        _finish(as_json, planned, home, dry_run=True, **({} if doomed is None else {"purged": _relative(doomed)}))
+        files = {} if doomed is None else {"purged": [os.path.relpath(path, home) for path in doomed.files]}
+        _finish(as_json, planned, home, dry_run=True, **files)
         return
     if doomed:
         require_deletable(doomed)
@@ -235,16 +242,34 @@ def _portable(owner: Owner) -> Owner:
     return owner
 
 
-def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None]:
+def _upgrade_store(*, quiet: bool) -> tuple[int | None, Redacted | None]:
     """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
 
     Returns:
         How many rows were added to the index, None when another process is at it; and what was redacted.
     """
+    said = -1
+
+    def on_progress(looked: int, total: int) -> None:
+        nonlocal said
+        share = min(_TENTHS, _TENTHS * looked // max(1, total))
+        if share > said and not quiet:
+            said = share
+            echo(f"redacting again: {looked} of {counted(total, 'row')}")
+
     with open_app(read_settings(os.environ), create=False, is_embedded=True) as app:
-        redacted = redact_store(app, quiet=quiet)
+        redacted = app.health.redact_again(on_progress)
         added = app.index.finish()
     return added, redacted
+
+
+def _print_redacted(done: Redacted) -> None:
+    looked = counted(done.looked, "row")
+    echo(f"Redacted again: {looked} looked at, {done.changed} changed, {len(done.files)} other files.")
+    for name, number in sorted(done.rules.items()):
+        echo(f"  {number:>6}  {name}")
+    for path in done.left:
+        echo(f"Some of it is still in {path}: look there, and change the secret.")
 
 
 def _connected(agents: Sequence[str]) -> list[Owner]:
@@ -327,10 +352,6 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
-
-
-def _relative(doomed: Purge) -> list[str]:
-    return [os.path.relpath(path, doomed.home) for path in doomed.files]
 
 
 def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
