@@ -8,7 +8,7 @@ import sys
 from howcome.app import App, now_ms, open_app
 from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
-from howcome.errors import UsageError
+from howcome.errors import MissingError, UsageError
 from howcome.present.moments import moment_ms
 from howcome.present.render import plain_line
 from howcome.present.terminal import echo, heard
@@ -42,6 +42,19 @@ def open_to_read() -> App:
         StoreError: the store cannot be opened; StoreMissingError when there is none.
     """
     return open_app(read_settings(os.environ), create=False)
+
+
+def require_extra(extra: str, what: str, *packages: str) -> None:
+    """Refuses what needs packages that are not here.
+
+    Raises:
+        MissingError: some are not.
+    """
+    from importlib.util import find_spec
+
+    if missing := [name for name in packages if find_spec(name) is None]:
+        remedy = f"install howcome with its extra `{extra}`"
+        raise MissingError(f"{what} needs {' and '.join(missing)}: {remedy}", remedy)
 
 
 def check_scope(project: str | None, *, all_projects: bool) -> None:

@@ -20,8 +20,8 @@ from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, MAX_LISTED
 from howcome.memory.importing import require_head
 from howcome.memory.other_tools import TOOLS
 from howcome.memory.reports import ImportReport
-from howcome.present.memory_files import read_export, read_text, write_export, write_lines
-from howcome.present.render import counted
+from howcome.present.memory_files import read_export, read_text, write_lines
+from howcome.present.render import counted, json_line
 from howcome.present.screen import report
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
@@ -70,10 +70,8 @@ def export(
         scope = scope_of(app, project, all_projects=all_projects)
         live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
         lines = list(app.memories.export(scope)) if live is None else []
-    if live is None:
-        write_export(file, lines, force=force)
-    else:
-        write_lines(file, list(markdown.written(live)), force=force)
+    written = map(json_line, lines) if live is None else markdown.written(live)
+    write_lines(file, written, force=force)
     count = sum("text" in line for line in lines) if live is None else len(live)
     if file not in (None, "-"):
         facts, name = {"memories": count, "file": file}, click.format_filename(str(file))

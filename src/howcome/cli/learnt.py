@@ -8,7 +8,6 @@ from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command,
 from howcome.domain.candidates import WISH
 from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
-from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.render import counted
 from howcome.present.screen import day, memory_row, report_rows
@@ -68,7 +67,8 @@ def learnt(
                 found = app.memories.learnt_in(app.events.session_named(clean_argument(session))[0])
             else:
                 scope = scope_of(app, project, all_projects=all_projects)
-                found = _latest(app, scope, since_ms)
+                found = app.memories.learnt_since(scope, now_ms() - _DAY_MS if since_ms is None else since_ms)
+                found = found or (app.memories.learnt_last(scope) if since_ms is None else [])
                 more = len(app.memories.learnt_since(scope, 0)) - len(found) if since_ms is None else 0
             if undo:
                 found = _taken_back(app, [one for one, is_new in found if is_new], is_named=bool(memory_ids))
@@ -95,13 +95,6 @@ def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[
             raise UsageError(f"{one.id} was kept by hand, no session taught it: use `howcome forget {one.id}`")
     free = [one for one in found if is_named or one.pinned_ms is None]
     return [(app.memories.forget(one.key.hex(), is_person=True), True) for one in free]
-
-
-def _latest(app: App, scope: Scope, since_ms: int | None) -> list[tuple[Memory, bool]]:
-    found = app.memories.learnt_since(scope, now_ms() - _DAY_MS if since_ms is None else since_ms)
-    if found or since_ms is not None:
-        return found
-    return app.memories.learnt_last(scope)
 
 
 def _row(app: App, memory: Memory, told: Told | None, *, is_new: bool) -> dict[str, object]:

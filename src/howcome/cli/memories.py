@@ -94,7 +94,8 @@ def memories(
         _print_topics(app.memories.topics(found), as_json=as_json)
     else:
         notes = [f"There are more: --limit {5 * limit}"] if len(found) > limit else [] if found else [nothing]
-        _print(found[:limit], notes, as_json=as_json)
+        views = [memory_view(memory) for memory in found[:limit]]
+        report_rows({"memories": views}, (memory_row(view, now_ms()) for view in views), notes=notes, as_json=as_json)
 
 
 def _check_narrowed(
@@ -124,11 +125,6 @@ def _elsewhere(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) 
 def _nothing(hints: list[str], *, is_stale: bool) -> str:
     what = "Nothing here has faded." if is_stale else 'No memories here. Keep one: howcome remember "…"'
     return what if not hints else f"{what.removesuffix('.')}; {'; '.join(hints)}."
-
-
-def _print(found: list[Memory], notes: list[str], *, as_json: bool) -> None:
-    views = [memory_view(memory) for memory in found]
-    report_rows({"memories": views}, (memory_row(view, now_ms()) for view in views), notes=notes, as_json=as_json)
 
 
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:

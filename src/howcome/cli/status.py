@@ -80,17 +80,18 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         by_kind: Whether to count what reads every row: events by type (half a second a million).
     """
     place, folder, (rows_bytes, index_bytes), _ = app.health.place()
+    unread = unread_transcripts(app, transcripts)
     facts: dict[str, object] = {
         "home": home,
         "store": place if app.settings.store else home,
-        "counts": _counts(app, by_kind=by_kind),
+        "counts": {**app.health.counts(), **({"events_by_type": app.health.kinds()} if by_kind else {})},
         **_accounts(app),
         "sizes": {
             "database_bytes": rows_bytes,
             "index_bytes": _folder_size(os.path.join(folder, "index")) + index_bytes,
         },
         **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
-        "unread": _unread(app, transcripts),
+        "unread": {"files": len(unread), "bytes": sum(missing for _, missing in unread)},
         "index_lag_rows": app.index.lag(),
         "embedding": vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
@@ -116,13 +117,6 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
     return facts
 
 
-def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
-    counts: dict[str, object] = {**app.health.counts()}
-    if by_kind:
-        counts["events_by_type"] = app.health.kinds()
-    return counts
-
-
 def _accounts(app: App) -> dict[str, object]:
     """What became of every record and byte that was read."""
     accounts = app.health.sources()
@@ -141,11 +135,6 @@ def _accounts(app: App) -> dict[str, object]:
             **dict(zip(("reasons", "newest"), app.health.quarantined(), strict=True)),
         },
     }
-
-
-def _unread(app: App, transcripts: Sequence[Found]) -> dict[str, int]:
-    unread = unread_transcripts(app, transcripts)
-    return {"files": len(unread), "bytes": sum(missing for _, missing in unread)}
 
 
 def _size(path: str) -> int:
@@ -182,8 +171,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if unknown := facts["unknown_files"]:
         number, most = counted(sum(unknown.values()), "record"), max(unknown, key=unknown.get)
         lines.append(("unknown", f"no reader knows {number} of {counted(len(unknown), 'file')}, most in {most}"))
-    if facts["quarantine"]["records"]:
-        lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    if records := facts["quarantine"]["records"]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in facts["quarantine"]["reasons"].items())
+        lines.append(("quarantine", counted(records, "record") + (f" ({reasons})" if reasons else "")))
     if facts["vanished_memories"]:
         gone = counted(len(facts["vanished_memories"]), "memory", "memories")
         lines.append(("vanished", f"{gone} kept by hand, with an earlier database: howcome doctor"))
@@ -231,8 +221,3 @@ def _memories(counts: dict[str, dict[str, int]]) -> str:
 
 def _agent(connected: dict[str, Any]) -> str:
     return f"{connected['agent']} ({counted(len(connected['hooks']), 'hook')}{', MCP' if connected['mcp'] else ''})"
-
-
-def _quarantined(quarantine: dict[str, Any]) -> str:
-    reasons = ", ".join(f"{count} {reason}" for reason, count in quarantine["reasons"].items())
-    return counted(quarantine["records"], "record") + (f" ({reasons})" if reasons else "")

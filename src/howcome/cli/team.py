@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 
 import click
 
+from howcome.cli.arguments import require_extra
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.cli.sharing import join, leave, membership, pull, push, review
-from howcome.errors import MissingError, UsageError
+from howcome.errors import UsageError
 from howcome.present.render import json_line, plain
 from howcome.present.screen import report
 from howcome.present.terminal import echo
@@ -190,7 +190,7 @@ def serve(
       howcome serve --name team.example.org          # behind a proxy on this machine that has the certificate
       howcome serve --address 0.0.0.0 --port 443 --cert fullchain.pem --key key.pem --name team.example.org
     """
-    _require_parts()
+    require_extra("team", "a team's server", *_PARTS)
     if bool(cert) != bool(key):
         raise UsageError("--cert and --key belong together")
     from howcome.teams.shelf import Shelf
@@ -206,7 +206,7 @@ def serve(
 @contextmanager
 def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]]:
     """The administration of a database, and the password of the server's role where it was just made."""
-    _require_parts()
+    require_extra("team", "a team's server", *_PARTS)
     from howcome.teams.admin import Admin
     from howcome.teams.server_role import connect, migrate, require_tables
 
@@ -217,12 +217,6 @@ def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]
 
 for _command in (create, invite, revoke, status, join, push, pull, review, leave):
     team.add_command(_command)
-
-
-def _require_parts() -> None:
-    if missing := [name for name in _PARTS if find_spec(name) is None]:
-        remedy = "install howcome with its extra `team`"
-        raise MissingError(f"a team's server needs {' and '.join(missing)}: {remedy}", remedy)
 
 
 def _say(facts: dict[str, object], said: list[str], *, as_json: bool) -> None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 
-from howcome.cli.arguments import open_to_read
+from howcome.cli.arguments import open_to_read, require_extra
 from howcome.cli.declared import click_command, option
-from howcome.errors import MissingError
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
 from howcome.settings import current_folder
 
 IDLE_MINUTES = 30
-_PARTS = ("jinja2", "starlette", "uvicorn")
 
 
 @click_command
@@ -37,9 +34,7 @@ def view(
       howcome view
       howcome view --idle 5
     """
-    if missing := [name for name in _PARTS if find_spec(name) is None]:
-        remedy = "install howcome with its extra `view`"
-        raise MissingError(f"the viewer needs {' and '.join(missing)}: {remedy}", remedy)
+    require_extra("view", "the viewer", "jinja2", "starlette", "uvicorn")
     open_to_read().close()  # only what writes makes a store
     from howcome.web.server import serve
 
