@@ -43,7 +43,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Memories": {
         "distil": ("distilling", "Turn what sessions taught into memories."),
-        "consolidate": ("consolidating", "Merge memories that say the same; let sleep what nobody used; undo it."),
+        "consolidate": ("distilling", "Merge memories that say the same; let sleep what nobody used; undo it."),
         "graduate": ("graduating", "Propose what is proven for CLAUDE.md, AGENTS.md or MEMORY.md; take it out."),
         "learnt": ("learnt", "List what sessions taught, newest first; take it back."),
         "memories": ("memories", "List memories, newest first; say why one is there; pin, review."),

@@ -1,20 +1,24 @@
-"""`howcome distil` and `rationale`: what sessions taught, and why they did what they did; safe to interrupt."""
+"""What sessions taught, `howcome distil`; why they did what they did, `rationale`; memories tidied, `consolidate`."""
 
 from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 from typing import TypeAlias
 
+import click
+
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, option_ms, sessions_of
-from howcome.cli.declared import JSON, click_command, option
+from howcome.cli.arguments import UNKNOWN, is_unknown, open_to_read, option_ms, sessions_of
+from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.memories import Memory
 from howcome.domain.rationales import parts_of
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import HowcomeError, UsageError
 from howcome.present.render import counted, iso_time, json_line
-from howcome.present.screen import Row, day, evidence_rows, memory_row, say, show_rows
+from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, say, show_rows
 from howcome.present.terminal import echo
 from howcome.present.views import event_view, evidence_view, memory_view
 from howcome.settings import read_settings
@@ -25,6 +29,11 @@ if TYPE_CHECKING:
     from howcome.learn.model_run import ModelReport
     from howcome.learn.rationale.run import RationaleReport
     from howcome.learn.run import DistilReport
+
+UNDO = "undo"
+_COUNTED = {MERGED: "merged into another", RESOLVED: "replaced by what you said last", ASLEEP: "asleep"}
+SHOWN_ASLEEP = 20
+"""Of memories that fall asleep so many are listed; `--json` has all."""
 
 _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
@@ -265,3 +274,56 @@ def _shown(event: StoredEvent) -> Row:
     project = event.project.rpartition("/")[2]
     about = (day(iso_time(event.ts_ms), now_ms()), project, f"session {event.session[:8]}", event.id)
     return Row(asked, about, rest)
+
+
+@click_command
+def consolidate(
+    what: str | None = argument(type=(UNDO,), required=False),
+    dry_run: bool = option(help="Show what would be done; change nothing."),
+    as_json: bool = JSON,
+) -> None:
+    """Tidy memories up: of those that say the same one stays, and keeps all that bears it out. Of two that contradict
+    each other the one that you said last stays; other pairs wait in `howcome memories --review`. What has faded, was
+    never used and was said in fewer than three sessions falls asleep: searches find it, no prompt is told it unless
+    it asks about the past. It wakes when it is read, pinned or said again.
+
+    The MCP server does this every six hours. `undo` takes back the last run that did anything; that is not done again.
+
+    \b
+    Examples:
+      howcome consolidate --dry-run
+      howcome consolidate
+      howcome consolidate undo
+    """  # noqa: D205 - the first paragraph is what people read first
+    if dry_run and what == UNDO:
+        raise click.UsageError("--dry-run does not go with undo")
+    with open_to_read() as app:
+        work = app.learn.consolidation
+        steps = work.undo() if what == UNDO else work.plan() if dry_run else work.run()
+        if steps and not dry_run and app.learn.distillation is not None:
+            app.learn.distillation.reconcile()
+    if as_json:
+        shown = [{"what": one.what, "memory": memory_view(one.memory), "kept": one.kept.id} for one in steps]
+        echo(json_line({"steps": shown, "is_dry_run": dry_run, "is_undone": what == UNDO}))
+    else:
+        say(*_step_lines(steps, is_undone=what == UNDO, is_dry_run=dry_run))
+
+
+def _step_lines(steps: Sequence[Step], *, is_undone: bool, is_dry_run: bool) -> list[str]:
+    """A diff, and how many of each."""
+    if not steps:
+        return ["Nothing to take back." if is_undone else "Nothing to tidy up."]
+    now, lines = now_ms(), list[str]()
+    marks = ("+", " ") if is_undone else ("-", "+")
+    sleeping = [one for one in steps if one.what == ASLEEP]
+    for one in [step for step in steps if step.what != ASLEEP]:
+        shown = zip(marks, (one.memory, one.kept), strict=True)
+        lines += [f"{mark} {memory_brief(memory_view(memory), now)}" for mark, memory in shown]
+    lines += [f"z {memory_brief(memory_view(one.memory), now)}" for one in sleeping[:SHOWN_ASLEEP]]
+    lines += [f"z … {len(sleeping) - SHOWN_ASLEEP} more"] if len(sleeping) > SHOWN_ASLEEP else []
+    counts = {name: sum(one.what == name for one in steps) for name in _COUNTED}
+    told = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items() if count)
+    lines += ["(z: falls asleep: searches find it, no prompt is told it)"] if sleeping and not is_undone else []
+    begin = "Taken back: " if is_undone else "Would be: " if is_dry_run else ""
+    after = "" if is_undone or is_dry_run else "; `howcome consolidate undo` takes it back"
+    return [*lines, f"{begin}{told}{after}"]

@@ -47,11 +47,14 @@ def doctor(
             findings = examine(machine)
     finally:
         machine.close()
+    counts = {level: sum(finding.level == level for finding in findings) for level in _COLORS}
     if as_json:
-        _print_json(findings, fixed)
+        names = ("level", "check", "what", "remedy")
+        shown = [{name: getattr(finding, name) for name in names} for finding in findings]
+        echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
     else:
-        _print(findings, fixed)
-    if _count(findings, "error"):
+        _print(findings, fixed, counts)
+    if counts["error"]:
         raise click.exceptions.Exit(1)
 
 
@@ -66,24 +69,12 @@ def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
     return True
 
 
-def _count(findings: list[Finding], level: str) -> int:
-    return sum(finding.level == level for finding in findings)
-
-
-def _print_json(findings: list[Finding], fixed: list[str]) -> None:
-    names = ("level", "check", "what", "remedy")
-    shown = [{name: getattr(finding, name) for name in names} for finding in findings]
-    counts = {level: _count(findings, level) for level in _COLORS}
-    echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
-
-
-def _print(findings: list[Finding], fixed: list[str]) -> None:
+def _print(findings: list[Finding], fixed: list[str], counts: dict[str, int]) -> None:
     cells = [("fixed", "", without_secrets(line)) for line in fixed]
     for finding in findings:
         cells.append((finding.level, finding.check, without_secrets(finding.what)))
         if finding.remedy:
             cells.append(("", "", f"-> {without_secrets(finding.remedy)}"))
-    errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    sums = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}"
+    sums = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}{hint}"
     show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])

@@ -28,28 +28,23 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-class RankingSpec(click.ParamType["Ranking"]):
-    """`tier=weight,strategy=name`; what is not named is as it ships."""
-
-    name = "ranking"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Ranking:
-        """The ranking that is meant."""
-        weights, strategy = dict(WEIGHTS), SHIPPED.strategy
-        for part in str(value).split(","):
-            name, _, chosen = part.partition("=")
-            if name == "strategy":
-                if chosen not in STRATEGIES:
-                    self.fail(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}", param, ctx)
-                strategy = chosen
-                continue
-            if name not in weights:
-                self.fail(f"{name!r} is no tier; there are {', '.join(WEIGHTS)}", param, ctx)
-            try:
-                weights[name] = float(chosen)
-            except ValueError:
-                self.fail(f"{part!r} is not TIER=NUMBER", param, ctx)
-        return Ranking(weights, strategy)
+def _ranking(value: str) -> Ranking:
+    """The ranking of `tier=weight,strategy=name`; what is not named is as it ships."""
+    weights, strategy = dict(WEIGHTS), SHIPPED.strategy
+    for part in value.split(","):
+        name, _, chosen = part.partition("=")
+        if name == "strategy":
+            if chosen not in STRATEGIES:
+                raise click.BadParameter(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}")
+            strategy = chosen
+            continue
+        if name not in weights:
+            raise click.BadParameter(f"{name!r} is no tier; there are {', '.join(WEIGHTS)}")
+        try:
+            weights[name] = float(chosen)
+        except ValueError as error:
+            raise click.BadParameter(f"{part!r} is not TIER=NUMBER") from error
+    return Ranking(weights, strategy)
 
 
 @click_command
@@ -57,9 +52,9 @@ def eval_(
     paths: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
     with_baseline: bool = option("--baseline", help="Ask FTS5 the same questions, too."),
     ranking: Ranking | None = option(
-        type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships."
+        type=_ranking, metavar="TIER=N,…", help="Another ranking than the one that ships."
     ),
-    against: Ranking | None = option(type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with."),
+    against: Ranking | None = option(type=_ranking, metavar="TIER=N,…", help="Another ranking to compare with."),
     with_ablation: bool = option("--ablation", help="Each tier alone, left out, switched on; other weights."),
     is_pooled: bool = option("--pooled", help="Then ask again in one store that holds all sets."),
     is_everywhere: bool = option("--everywhere", help="With --pooled: there also of all projects at once."),

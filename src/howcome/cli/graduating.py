@@ -52,7 +52,8 @@ def graduate(
         found = Graduation(app, scope, root, name=name, is_removal=remove)
     diff = found.diff
     if not as_json:
-        for line in diff or ["Nothing to change: " + ("the block is not there." if remove else _why(found.lines))]:
+        fine = "the file says it as it is." if found.lines else "nothing is proven that your files do not say."
+        for line in diff or [f"Nothing to change: {'the block is not there.' if remove else fine}"]:
             echo_text(line)
     report = None
     if diff and not dry_run:
@@ -63,7 +64,3 @@ def graduate(
         echo(json_line({"file": str(found.path), "lines": found.lines, "diff": "\n".join(diff), **done}))
     elif report is not None:
         echo(f"{report.outcome}: {found.path}" + (" (`howcome graduate --remove` takes it out)" if found.lines else ""))
-
-
-def _why(texts: list[str]) -> str:
-    return "the file says it as it is." if texts else "nothing is proven that your files do not say."

@@ -68,7 +68,11 @@ def _build(folder: str | None, *, as_json: bool) -> None:
         raise UsageError(f"{place} is not a folder")
     with open_app(read_settings(os.environ)) as app, progress("files", "reading", quiet=as_json) as on_progress:
         built = app.graphs.build(place, on_progress)
-    report(_values(built), _lines(built), as_json=as_json)
+    values = {
+        "project": built.root, "files": built.files, "edges": built.edges, **built.counts, "limits": built.limits,
+        "seconds": round(built.seconds, 3),
+    }  # fmt: skip
+    report(values, _lines(built), as_json=as_json)
 
 
 def _show(file: str, *, as_json: bool) -> None:
@@ -84,13 +88,6 @@ def _listed(title: str, paths: list[str]) -> list[str]:
     lines = [f"{title} {counted(len(paths), 'file')}" + (":" if paths else "")]
     lines += [f"  {path}" for path in paths[:MAX_SHOWN]]
     return lines + ([f"  … and {len(paths) - MAX_SHOWN} more (--json shows all)"] if len(paths) > MAX_SHOWN else [])
-
-
-def _values(of: GraphReport) -> dict[str, object]:
-    return {
-        "project": of.root, "files": of.files, "edges": of.edges, **of.counts, "limits": of.limits,
-        "seconds": round(of.seconds, 3),
-    }  # fmt: skip
 
 
 def _lines(report: GraphReport) -> list[str]:

@@ -80,7 +80,9 @@ def learnt(
         rows = []
     shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
     earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome memories"
-    notes = [*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)]
+    undone = f"{counted(len(rows), 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
+    note = (undone if rows else "Nothing to take back.") if undo else _WRONG if rows else _NOTHING
+    notes = [*([earlier] if more > 0 else []), note]
     report_rows({"undone" if undo else "learnt": rows}, shown, notes=notes, as_json=as_json)
 
 
@@ -118,10 +120,3 @@ def _about(row: dict[str, object]) -> str:
     when = f", {said}" if said != shown else ""  # the row has the other
     where = f"; {row['cited']}" if row["cited"] else ""
     return f"said by {_WHO.get(str(row['said_by']), row['said_by'])}{when}{about}{where}"
-
-
-def _note(count: int, *, is_undone: bool) -> str:
-    if is_undone:
-        said = f"{counted(count, 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
-        return said if count else "Nothing to take back."
-    return _WRONG if count else _NOTHING

@@ -153,6 +153,10 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
     rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
     lag, waiting = facts["index_lag_rows"], facts["spool"]
+    agents = [
+        f"{one['agent']} ({counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''})"
+        for one in facts["agents"]
+    ]
     lines = [
         ("store", facts["store"]),
         ("holds", stored(counts)),
@@ -163,7 +167,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}" if unread["files"] else "none"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
         ("vectors", _vectors(facts["embedding"])),
-        ("agents", "; ".join(map(_agent, facts["agents"])) or "none: howcome init"),
+        ("agents", "; ".join(agents) or "none: howcome init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
     if late := late_prompts(facts["prompts"]):
@@ -217,7 +221,3 @@ def _memories(counts: dict[str, dict[str, int]]) -> str:
     types = ", ".join(counted(count, name, plural[name]) for name, count in counts["by_type"].items())
     open_ones = counts["by_status"].get("open", 0)
     return f"{live} ({types}); {open_ones} open" if live else "none"
-
-
-def _agent(connected: dict[str, Any]) -> str:
-    return f"{connected['agent']} ({counted(len(connected['hooks']), 'hook')}{', MCP' if connected['mcp'] else ''})"

@@ -20,7 +20,8 @@ from howcome.present.terminal import echo
 from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, move_store, put_back
 
-_SHOWN = ("events", "sessions", "memories")
+_SHOWN = (("events", "event"), ("sessions", "session"), ("memories", "memory", "memories"))
+"""Tables, with the words for one row of them and for more."""
 
 
 @click_command
@@ -158,14 +159,10 @@ def migrate(
     ]
     lines = []
     for project in sorted({project for project, _ in moved.sums} - {""}):
-        parts = [counted(moved.sums.get((project, name), (0, ""))[0], *_named(name)) for name in _SHOWN]
+        parts = [counted(moved.sums.get((project, name), (0, ""))[0], *words) for name, *words in _SHOWN]
         lines.append(f"{project}: {', '.join(parts)}: the same in both")
     lines.append(f"Copied to {place}: {counted(sum(moved.copied.values()), 'row')}, every one compared.")
     use = f"howcome config set store {shlex.quote(to)}" if "://" in to else "howcome config unset store"
     use = f"HOWCOME_HOME={shlex.quote(place)}" if to.startswith("sqlite:") else use
     lines.append(f"Nobody uses the copy yet: {use}")
     report({"store": place, "copied": moved.copied, "compared": sums}, lines, as_json=as_json)
-
-
-def _named(table: str) -> tuple[str, ...]:
-    return ("memory", "memories") if table == "memories" else (table.removesuffix("s"),)
