@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument, confirm, open_to_read
 from howcome.cli.declared import JSON, argument, click_command, option
-from howcome.cli.memories import print_reviews
 from howcome.errors import UsageError
-from howcome.memory.syncing import FROM_OUTSIDE, NO_KEY, NOT_SET_UP, SyncReport
 from howcome.memory.team import FOLDER, check, resolve
-from howcome.memory.team_server import NOT_JOINED, TeamReport
 from howcome.present.render import counted, iso_time, json_line, plain
 from howcome.present.screen import report
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
+
+if TYPE_CHECKING:
+    from howcome.memory.syncing import SyncReport
+    from howcome.memory.team_server import TeamReport
 
 MAX_KEY_CHARS = 1000
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
@@ -66,6 +68,8 @@ def sync(
       howcome sync status
       howcome sync remove
     """
+    from howcome.memory.syncing import NOT_SET_UP
+
     if (remote or key_file) and action != "init":
         raise click.UsageError("--remote and --key belong to init")
     if action == "init" and not remote:
@@ -90,6 +94,8 @@ def sync(
 
 def _key_of(file: str | None) -> str:
     """The key that a file holds."""
+    from howcome.memory.syncing import NO_KEY
+
     if file is None:
         return ""
     try:
@@ -104,6 +110,8 @@ def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
 
 
 def _print_run(done: SyncReport, *, as_json: bool) -> None:
+    from howcome.memory.syncing import FROM_OUTSIDE
+
     said = [f"{done.brought} came, {done.changed} changed, {done.purged} purged here; {done.sent} sent"]
     for reason, count in done.kept_back.items():
         said.append(f"kept back: {count} {reason}{_OUTSIDE if reason == FROM_OUTSIDE else ''}")
@@ -246,6 +254,8 @@ def review(
         for number in dict.fromkeys(numbers):
             app.memories.settle(number, "newer" if is_accepted else "older")
     if not numbers:
+        from howcome.cli.memories import print_reviews
+
         print_reviews(waiting, as_json=as_json, settles=_SETTLES)
         return
     facts = {"accepted" if is_accepted else "refused": sorted({*numbers})}
@@ -273,6 +283,8 @@ def membership(*, as_json: bool) -> None:
     Raises:
         UsageError: of nothing.
     """
+    from howcome.memory.team_server import NOT_JOINED
+
     with open_app(read_settings(os.environ)) as app:
         facts = app.sharing.team_server().status()
     if not facts:

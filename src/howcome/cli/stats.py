@@ -10,7 +10,6 @@ from howcome.domain.candidates import users_words
 from howcome.learn.telemetry.counting import BY
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, report_rows, show_table
-from howcome.present.statistics import HEADS, gather, group_row, lines_of, rework_rows
 from howcome.present.terminal import echo
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ def stats(
       howcome stats --since 30d --by week
       howcome stats --all-projects --by project --json
     """
+    from howcome.present.statistics import HEADS, gather, group_row, lines_of, rework_rows
+
     check_scope(project, all_projects=all_projects)
     since_ms = option_ms(since, "--since") or 0
     with open_to_read() as app:
