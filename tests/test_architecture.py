@@ -13,13 +13,13 @@ import click
 import pytest
 from tests.e2e.agents import EACH, RELEASES
 from tests.e2e.seen import BEGIN, END, GUIDE, SHOWN
+from tests.manual import manual
 from tests.plugin import plugin_files
+from tests.reference import reference
 from tests.structure import Figure, figures
 
 from howcome import __version__
 from howcome.cli.group import cli
-from howcome.cli.manual import manual
-from howcome.cli.reference import reference
 from howcome.clients.registry import client_of, names
 from howcome.hooks.handlers import HANDLERS
 from howcome.mcp.tools import TOOLS

@@ -18,7 +18,7 @@ from howcome.teams import shelf as shelves
 from howcome.teams.admin import key_of
 from howcome.teams.server_role import ROLE, connect, migrate
 from howcome.teams.shelf import Kept, Shelf, TokenError
-from howcome.web.team_tools import GET, SEARCH, asked
+from howcome.web.team_door import GET, SEARCH, asked
 
 TEAMS = ("acme", "bolt", "acme|bolt")
 HOSTILE = (

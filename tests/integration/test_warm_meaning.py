@@ -24,10 +24,8 @@ from howcome.hooks.tool import hook_tool
 from howcome.hooks.warm_server import WarmServer
 from howcome.mcp.session import Session
 from howcome.present import warm_client
-from howcome.present.asked_embedder import AskedEmbedder
-from howcome.present.brief_embedder import BriefEmbedder
 from howcome.present.patience import Patience
-from howcome.present.shared_embedder import SharedEmbedder
+from howcome.present.shared_embedder import AskedEmbedder, BriefEmbedder, SharedEmbedder
 from howcome.providers.minilm_places import MODEL_NAME
 from howcome.settings import Settings, read_settings
 from howcome.worker.passes import CatchUp

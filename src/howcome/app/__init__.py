@@ -17,8 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from howcome.app.files import Files
-    from howcome.app.graphs import Graphs
+    from howcome.app.files import Files, Graphs
     from howcome.app.health import Health
     from howcome.app.indexing import Indexing
     from howcome.app.ingesting import Ingesting
@@ -204,7 +203,7 @@ class App:
     @cached_property
     def graphs(self) -> Graphs:
         """Which file of a project imports which."""
-        from howcome.app.graphs import Graphs
+        from howcome.app.files import Graphs
 
         return Graphs(self.store, self.settings, self.projects, self._fixed_root)
 

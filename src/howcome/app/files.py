@@ -1,18 +1,22 @@
-"""`app.files`: why a line is there, and what became of a file."""
+"""`app.files` and `app.graphs`: why a line is there, what became of a file, and which file imports which."""
 
 from __future__ import annotations
 
 import os
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from howcome.clients.projects import top_of
-from howcome.learn.origins import Origins
+from howcome.app.clock import now_ms
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from howcome.app.learning import Learning
     from howcome.app.projects import Projects
-    from howcome.learn.origins import Past
+    from howcome.codegraph.build import GraphReport, ProjectGraphs
+    from howcome.learn.origins import Origins, Past
+    from howcome.retrieve.code_files import FileImports
+    from howcome.settings import Settings
     from howcome.store.base import Store
 
 
@@ -31,9 +35,43 @@ class Files:
         return self._origins(path).of_file(path, limit)
 
     def _origins(self, path: str) -> Origins:
+        from howcome.clients.projects import top_of
+        from howcome.learn.origins import Origins
+
         folder = os.path.dirname(os.path.abspath(path))
         above = [] if top_of(folder) else accumulate(folder.split(os.sep), lambda head, name: f"{head}{os.sep}{name}")
         known = (one for one in (folder, *reversed(list(above))) if self._projects.scope_of(one).project_id)
         folder = next(known, folder)  # a plain folder's sessions worked above it, maybe
         project = self._projects.scope_of(folder).project_id
         return Origins(self._store, project, self._projects.root_of(folder), self._learn.rationales())
+
+
+class Graphs:
+    """Import graphs of projects."""
+
+    def __init__(self, store: Store, settings: Settings, projects: Projects, fixed_root: str | None) -> None:
+        self._store, self._settings, self._projects, self._fixed_root = store, settings, projects, fixed_root
+
+    def build(self, folder: str, on_progress: Callable[[int, int], None] | None = None) -> GraphReport:
+        """Reads which file imports which in the project of a folder; see `ProjectGraphs.build`."""
+        return self._graphs().build(folder, self._projects.root_of(folder), on_progress)
+
+    def refresh(self, rest: Callable[[], bool]) -> bool:
+        """Brings graphs that are old up to date, with rests; False when it had to end. See `ProjectGraphs.refresh`."""
+        return self._graphs().refresh(rest)
+
+    def _graphs(self) -> ProjectGraphs:
+        from howcome.codegraph.build import ProjectGraphs
+        from howcome.ingest.exclusion import Places
+
+        return ProjectGraphs(self._store, Places(self._settings.exclude, self._fixed_root), now_ms)
+
+    def of(self, folder: str, file: str) -> FileImports:
+        """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
+        from howcome.clients.projects import top_of
+        from howcome.retrieve.code_files import imports_of
+
+        root = self._projects.root_of(folder)
+        place = os.path.realpath(folder)
+        below = os.path.relpath(place, top_of(place) or root)
+        return imports_of(self._store, self._store.projects.of_root(root), file, below)

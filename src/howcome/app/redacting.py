@@ -106,14 +106,11 @@ def redact_again(store: Store, home: str, on_progress: Callable[[int, int], None
 
 def _files(home: str) -> Iterator[str]:
     """Backups, and what the spool could not hand on: nobody else writes there while it is claimed."""
-    yield from _in(os.path.join(home, BACKUPS))
+    backups = os.walk(os.path.join(home, BACKUPS))
+    yield from sorted(os.path.join(place, name) for place, _, names in backups for name in names)
     if spool.dead_letters(home):
         with spool.claiming(home, LOCK_WAIT_S):
             yield from (letter.path for letter in spool.dead_letters(home))
-
-
-def _in(folder: str) -> list[str]:
-    return sorted(os.path.join(place, name) for place, _, names in os.walk(folder) for name in names)
 
 
 def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:

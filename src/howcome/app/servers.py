@@ -41,10 +41,13 @@ def open_on_server(settings: Settings, *, busy_ms: int, create: bool, gate: Gate
             raise
         what = f"a store on a server needs the package psycopg: pip install 'howcome[{EXTRA}]'"
         raise DriverMissingError(what) from error
-    folder = server_folder(settings.home, settings.store)
-    return PostgresStore(
-        folder, settings.store, password=_password(settings), busy_ms=busy_ms, create=create, gate=gate
-    )
+    name = settings.store_password_env
+    if name and name not in os.environ:
+        raise SettingsError(f"store_password_env: the variable {name} is not set")
+    # where this machine keeps vectors of what is on a server
+    folder = os.path.join(settings.home, FOLDER, hashlib.blake2b(settings.store.encode(), digest_size=6).hexdigest())
+    password = os.environ.get(name, "")
+    return PostgresStore(folder, settings.store, password=password, busy_ms=busy_ms, create=create, gate=gate)
 
 
 def move(source: Store, target: Store, on_progress: Callable[[int], object]) -> Moved:
@@ -52,15 +55,3 @@ def move(source: Store, target: Store, on_progress: Callable[[int], object]) -> 
     from howcome.store.moving import copy_store
 
     return copy_store(source, target, on_progress)
-
-
-def server_folder(home: str, address: str) -> str:
-    """Where this machine keeps vectors of what is on a server."""
-    return os.path.join(home, FOLDER, hashlib.blake2b(address.encode(), digest_size=6).hexdigest())
-
-
-def _password(settings: Settings) -> str:
-    name = settings.store_password_env
-    if name and name not in os.environ:
-        raise SettingsError(f"store_password_env: the variable {name} is not set")
-    return os.environ.get(name, "")

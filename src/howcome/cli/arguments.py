@@ -1,4 +1,4 @@
-"""What people type, as the store holds text."""
+"""What commands have in common: what people type, as the store holds text, and questions before something changes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import sys
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.declared import option
 from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
-from howcome.errors import UsageError
+from howcome.errors import MissingError, UsageError
 from howcome.present.moments import moment_ms
-from howcome.present.terminal import echo
+from howcome.present.render import plain_line
+from howcome.present.terminal import echo, heard
 from howcome.settings import current_folder, read_settings
 
 MAX_INPUT_BYTES = 1 << 20
@@ -21,9 +21,6 @@ _EVERY = "or leave out --project: then it is every project's sessions"
 UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
 
 
-JSON = option("--json", "as_json", is_flag=True, help="Print JSON.")
-ALL_PROJECTS = option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-PROJECT = option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
 SHORT_SESSION = 8
 """Any beginning of a session's id that no other has names it."""
 
@@ -39,12 +36,25 @@ def clean_argument(argument: str) -> str:
 
 
 def open_to_read() -> App:
-    """The façade of a command that only reads: it leaves no store where there was none.
+    """The façade of a command that keeps nothing new: it leaves no store where there was none.
 
     Raises:
         StoreError: the store cannot be opened; StoreMissingError when there is none.
     """
     return open_app(read_settings(os.environ), create=False)
+
+
+def require_extra(extra: str, what: str, *packages: str) -> None:
+    """Refuses what needs packages that are not here.
+
+    Raises:
+        MissingError: some are not.
+    """
+    from importlib.util import find_spec
+
+    if missing := [name for name in packages if find_spec(name) is None]:
+        remedy = f"install howcome with its extra `{extra}`"
+        raise MissingError(f"{what} needs {' and '.join(missing)}: {remedy}", remedy)
 
 
 def check_scope(project: str | None, *, all_projects: bool) -> None:
@@ -127,3 +137,39 @@ def memory_text(given: tuple[str, ...]) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"standard input is not UTF-8 (byte {error.start + 1})") from error
+
+
+def confirm(*questions: str, yes: bool, err: bool) -> None:
+    """Asks all of them, before anything is done; with `yes` none.
+
+    Args:
+        questions: What will be done, as questions without their mark.
+        yes: They are answered already.
+        err: Ask on standard error, because a report follows on standard output.
+
+    Raises:
+        click.Abort: Somebody said no.
+        UsageError: There is nobody to ask.
+    """
+    import click
+
+    for question in () if yes else questions:
+        if sys.stdin is not None and sys.stdin.isatty():
+            with heard():
+                click.confirm(plain_line(f"{question}?"), abort=True, err=err)
+            continue
+        answer = _piped_answer()
+        echo(f"{question}? [y/N]: {answer}", err=err)
+        if answer.lower() not in ("y", "yes"):
+            raise click.Abort
+
+
+def _piped_answer() -> str:
+    """A line of what is piped in, which may be answers; a terminal's prompt would wait for nobody."""
+    try:
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+    except (OSError, ValueError):  # closed, not to be read, not text
+        line = ""
+    if not line:
+        raise UsageError("not a terminal, so nobody can be asked: add --yes")
+    return line.strip()

@@ -12,6 +12,7 @@ import click
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
 from howcome.cli.arguments import check_scope, open_to_read, scope_of
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
 from howcome.memory import markdown
@@ -19,8 +20,9 @@ from howcome.memory.export import HEAD, MAX_LISTED
 from howcome.memory.importing import require_head
 from howcome.memory.other_tools import TOOLS
 from howcome.memory.reports import ImportReport
-from howcome.present.memory_files import read_export, read_text, write_export, write_lines
+from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
+from howcome.present.screen import report
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
@@ -29,8 +31,6 @@ MARKDOWN = ".md"
 _SHOWN_PROBLEMS = 20
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def _open_to_import(*, is_trial: bool) -> App:
@@ -44,13 +44,14 @@ def _open_to_import(*, is_trial: bool) -> App:
             return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder, "HOWCOME_STORE": ""}))
 
 
-@click.command()
-@click.argument("file", required=False, type=click.Path())
-@click.option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Those of every project.")
-@click.option("--force", is_flag=True, help="Replace FILE even if it is no earlier export.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report on FILE as JSON.")
-def export(file: str | None, project: str | None, *, all_projects: bool, force: bool, as_json: bool) -> None:
+@click_command
+def export(
+    file: str | None = argument(required=False, type=click.Path()),
+    project: str | None = option(metavar="PROJECT", help="Those of this project: its folder, or its name."),
+    all_projects: bool = option(help="Those of every project."),
+    force: bool = option(help="Replace FILE even if it is no earlier export."),
+    as_json: bool = option("--json", help="Print the report on FILE as JSON."),
+) -> None:
     """Write memories to FILE (`-` or nothing: standard output), oldest first, forgotten and superseded ones too.
 
     Those of this folder's project and those that hold everywhere. Each line is one JSON object, the first says which
@@ -68,24 +69,23 @@ def export(file: str | None, project: str | None, *, all_projects: bool, force: 
         scope = scope_of(app, project, all_projects=all_projects)
         live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
         lines = list(app.memories.export(scope)) if live is None else []
-    if live is None:
-        write_export(file, lines, force=force)
-    else:
-        write_lines(file, list(markdown.written(live)), force=force)
+    written = map(json_line, lines) if live is None else markdown.written(live)
+    write_lines(file, written, force=force)
     count = sum("text" in line for line in lines) if live is None else len(live)
     if file not in (None, "-"):
-        report, name = {"memories": count, "file": file}, click.format_filename(str(file))
+        facts, name = {"memories": count, "file": file}, click.format_filename(str(file))
         hint = "" if all_projects or project else " (of this project and those that hold everywhere; --all-projects)"
-        echo(json_line(report) if as_json else f"{counted(count, 'memory', 'memories')} written to {name}{hint}")
+        report(facts, [f"{counted(count, 'memory', 'memories')} written to {name}{hint}"], as_json=as_json)
 
 
-@click.command("import-memories")
-@click.argument("file", required=False, type=click.Path())
-@click.option("--from", "tool", type=click.Choice(list(TOOLS)), help="Another tool's memories; FILE: where they are.")
-@click.option("--mine", "is_mine", is_flag=True, help="Believe it: these are your own, from another machine.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-@_JSON
-def import_memories(file: str | None, tool: str | None, *, is_mine: bool, dry_run: bool, as_json: bool) -> None:
+@click_command
+def import_memories(
+    file: str | None = argument(required=False, type=click.Path()),
+    tool: str | None = option("--from", type=tuple(TOOLS), help="Another tool's memories; FILE: where they are."),
+    is_mine: bool = option("--mine", help="Believe it: these are your own, from another machine."),
+    dry_run: bool = option(help="Say what would be done; write nothing."),
+    as_json: bool = JSON,
+) -> None:
     """Read memories that `howcome export` wrote from FILE (`-`: standard input), or another tool's.
 
     What this store did not write comes from outside: it is found when asked for, but never said unasked, and its pins,
@@ -127,11 +127,11 @@ def import_memories(file: str | None, tool: str | None, *, is_mine: bool, dry_ru
             values = enumerate((HEAD, *({**line, "project": here} for line in reader(file, here))))
         elif str(file).endswith(MARKDOWN):
             edited, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
-        report = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
-    report.problems = sorted(report.problems + bad)
+        done = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
+    done.problems = sorted(done.problems + bad)
     words = shlex.join(([f"--from={tool}"] if tool else []) + [click.format_filename(str(file))])
-    _print_import(report, words, edited, is_trial=dry_run, as_json=as_json)
-    if report.problems:
+    _print_import(done, words, edited, is_trial=dry_run, as_json=as_json)
+    if done.problems:
         raise click.exceptions.Exit(1)
 
 
@@ -178,29 +178,20 @@ def _from_outside(report: ImportReport, words: str) -> list[str]:
     return [*lines, mine] if lines else []
 
 
-def _print_import(report: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
-    problems = [{"line": number, "reason": reason} for number, reason in report.problems]
-    if as_json:
-        counts = {"added": report.added, "known": report.known, "purged": report.purged, "stones": report.stones}
-        facts = {
-            **counts,
-            "edited": edited,
-            "outside": report.outside,
-            "left_out": report.left_out,
-            "still_here": report.still_here,
-        }
-        echo(json_line({**facts, "is_dry_run": is_trial, "problems": problems}))
-    else:
-        purged = f", {report.purged} left out because purged here" if report.purged else ""
-        stones = f", {counted(report.stones, 'mark')} of purged ones" if report.stones else ""
-        would = "would be " if is_trial else ""
-        changed = f", {edited} {would}corrected" if edited else ""
-        echo(f"{report.added} {would}added, {report.known} known already{changed}{purged}{stones}")
-        for line in _from_outside(report, words):
-            echo(line)
-        if report.still_here:
-            echo(_still_here(report.still_here))
-    for number, reason in report.problems[:_SHOWN_PROBLEMS]:
+def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
+    facts = {
+        "added": done.added, "known": done.known, "purged": done.purged, "stones": done.stones, "edited": edited,
+        "outside": done.outside, "left_out": done.left_out, "still_here": done.still_here, "is_dry_run": is_trial,
+        "problems": [{"line": number, "reason": reason} for number, reason in done.problems],
+    }  # fmt: skip
+    purged = f", {done.purged} left out because purged here" if done.purged else ""
+    stones = f", {counted(done.stones, 'mark')} of purged ones" if done.stones else ""
+    would = "would be " if is_trial else ""
+    changed = f", {edited} {would}corrected" if edited else ""
+    lines = [f"{done.added} {would}added, {done.known} known already{changed}{purged}{stones}"]
+    lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
+    report(facts, lines, as_json=as_json)
+    for number, reason in done.problems[:_SHOWN_PROBLEMS]:
         echo(f"howcome: line {number}: {reason}", err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {counted(len(problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+    if len(done.problems) > _SHOWN_PROBLEMS:
+        echo(f"howcome: and {counted(len(done.problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)

@@ -13,9 +13,10 @@ from pathlib import Path
 import click
 import tomlkit
 
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import SettingsError, UsageError
 from howcome.files import write_whole
-from howcome.present.render import json_line
+from howcome.present.screen import report
 from howcome.present.terminal import echo, error_stream
 from howcome.settings import (
     CONFIG_NAME,
@@ -31,7 +32,6 @@ from howcome.settings import (
 from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
 
 _BY_NAME = {field.name: field for field in FIELDS}
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -48,41 +48,31 @@ def config() -> None:
     """
 
 
-@config.command("list")
-@click.option("--all", "with_defaults", is_flag=True, help="Those that are as they came, too.")
-@_JSON
-def show(*, with_defaults: bool, as_json: bool) -> None:
+@click_command
+def list_(
+    with_defaults: bool = option("--all", help="Those that are as they came, too."), as_json: bool = JSON
+) -> None:
     """List the settings that somebody chose, each with its value and where that comes from."""
     found = [_state(field) for field in FIELDS]
     chosen = [one for one in found if with_defaults or one["from"] != "default"]
-    if as_json:
-        echo(json_line({"settings": chosen}))
-        return
-    for one in chosen:
-        echo(f"{one['name']} = {_written(one['value'])}  ({one['from']})")
-    if not chosen:
-        echo("everything is as it came; `howcome config list --all` shows it")
+    lines = [f"{one['name']} = {_written(one['value'])}  ({one['from']})" for one in chosen]
+    nothing = ["everything is as it came; `howcome config list --all` shows it"]
+    report({"settings": chosen}, lines or nothing, as_json=as_json)
 
 
-@config.command()
-@click.argument("name")
-@_JSON
-def get(name: str, *, as_json: bool) -> None:
+@click_command
+def get(name: str = argument(), as_json: bool = JSON) -> None:
     """Print the value of a setting, a list's one a line; nothing where it is empty."""
     one = _state(_field(name))
     value = one["value"]
-    if as_json:
-        echo(json_line(one))
-    elif value not in ((), ""):
-        for part in value if isinstance(value, tuple) else (value,):
-            echo(part if isinstance(part, str) else _written(part))
+    parts = () if value == "" else value if isinstance(value, tuple) else (value,)
+    report(one, [part if isinstance(part, str) else _written(part) for part in parts], as_json=as_json)
 
 
-@config.command("set")
-@click.argument("name")
-@click.argument("values", nargs=-1, required=True)
-@_JSON
-def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
+@click_command
+def set_(
+    name: str = argument(), values: tuple[str, ...] = argument(nargs=-1, required=True), as_json: bool = JSON
+) -> None:
     """Write a setting into config.toml; a list takes several values."""
     field = _field(name)
     is_list = isinstance(field.default, tuple)
@@ -98,10 +88,8 @@ def change(name: str, values: tuple[str, ...], *, as_json: bool) -> None:
     _say(field, as_json=as_json)
 
 
-@config.command()
-@click.argument("name")
-@_JSON
-def unset(name: str, *, as_json: bool) -> None:
+@click_command
+def unset(name: str = argument(), as_json: bool = JSON) -> None:
     """Take a setting out of config.toml, so that its default counts again."""
     field, before = _field(name), read_snapshot(_path())
     document = _document(before)
@@ -119,7 +107,7 @@ def write_settings(values: Mapping[str, object]) -> None:
     _keep(tomlkit.dumps(document).encode(), before)
 
 
-@config.command()
+@click_command
 def edit() -> None:
     """Open config.toml in your editor ($VISUAL, $EDITOR, or vi); it is kept only when it can be read."""
     before = read_snapshot(_path())
@@ -202,9 +190,10 @@ def _keep(data: bytes, before: Snapshot) -> None:
 
 def _say(field: Field, *, as_json: bool) -> None:
     one = _state(field)
-    if as_json:
-        echo(json_line(one))
-        return
-    echo(f"{field.name} = {_written(one['value'])}  ({one['from']})")
-    if one["from"] == field.variable:
+    report(one, [f"{field.name} = {_written(one['value'])}  ({one['from']})"], as_json=as_json)
+    if one["from"] == field.variable and not as_json:
         echo(f"the variable {field.variable} counts more than {CONFIG_NAME}: unset it", err=True)
+
+
+for _command in (list_, get, set_, unset, edit):
+    config.add_command(_command)

@@ -1,7 +1,8 @@
 """Commands that are read without click where their words are plain: importing click takes as long as three Pythons.
 
-A command is declared once, with click's words. `read` understands its options and arguments as people type them. What
-it does not understand (help, a mistake, an abbreviation) is click's to answer, for which `built` makes the command.
+A command is a function: each parameter's default declares its option or argument, with click's words. `read`
+understands them as people type them. What it does not understand (help, a mistake, an abbreviation) is click's to
+answer, for which `built` makes the command.
 """
 
 from __future__ import annotations
@@ -15,43 +16,65 @@ if TYPE_CHECKING:
 
     Body = Callable[..., None]
     How = dict[str, Any]
-    Part = tuple[tuple[str, ...], How]
 
 
-def option(*names: str, **how: object) -> Callable[[Body], Body]:
-    """As `click.option`; a `type` is a tuple of choices, a range or `int`."""
-    return _part(names, how)
+class Part:
+    """An option (by its names) or an argument (of none), and how it is read; its parameter is known to the command."""
+
+    def __init__(self, names: tuple[str, ...] | None, how: How) -> None:
+        self.names, self.how = names, how
 
 
-def argument(name: str, **how: object) -> Callable[[Body], Body]:
+def option(*names: str, **how: object) -> Any:  # noqa: ANN401 - it stands where a value will
+    """As `click.option`, but a `bool` is a flag, a default is shown, and a `type` may be a tuple of choices or a range.
+
+    Its long name is the parameter's where none is given.
+    """
+    return Part(names, how)
+
+
+def argument(**how: object) -> Any:  # noqa: ANN401 - it stands where a value will
     """As `click.argument`."""
-    return _part((name,), how)
+    return Part(None, how)
 
 
-def _part(names: tuple[str, ...], how: How) -> Callable[[Body], Body]:
-    def note(body: Body) -> Body:
-        body.__dict__.setdefault("parts", []).insert(0, (names, how))
-        return body
-
-    return note
+JSON = option("--json", help="Print JSON.")
+ALL_PROJECTS = option(help="Of every project, not only this folder's.")
+PROJECT = option(metavar="PROJECT", help="Of this project: its folder, or its name.")
 
 
 def command(body: Body) -> Declared:
-    """As `click.command`; the lowest of the decorators comes last."""
+    """As `click.command`, under the function's name."""
     return Declared(body)
+
+
+def click_command(body: Body) -> click.Command:
+    """The same of what click reads in any case."""
+    return Declared(body).built()
+
+
+def ending(epilog: str) -> Callable[[Body], Body]:
+    """What the help of a command ends with, below its options."""
+
+    def note(body: Body) -> Body:
+        body.__dict__["epilog"] = epilog
+        return body
+
+    return note
 
 
 class Declared:
     """A command: its name, its options and arguments, and what it does."""
 
     def __init__(self, body: Body) -> None:
-        self.name, self.run = body.__name__, body
-        self._parts: list[Part] = body.__dict__.pop("parts", [])
+        self.name, self.run = body.__name__.strip("_").replace("_", "-"), body
+        parameters = zip(body.__code__.co_varnames, body.__defaults__ or (), strict=False)
+        self._parts = {key: _named(key, part, body.__annotations__[key] == "bool") for key, part in parameters}
 
     def read(self, words: Sequence[str]) -> dict[str, object] | None:
         """The values that words give; None where click has to look at them."""
-        named = {name: part for part in self._parts for name in part[0] if name.startswith("-")}
-        values: How = {_key(part): () if part[1].get("multiple") else _absent(part[1]) for part in self._parts}
+        keys = {name: key for key, (names, _) in self._parts.items() for name in names}
+        values: How = {key: () if how.get("multiple") else _absent(how) for key, (_, how) in self._parts.items()}
         loose: list[str] = []
         rest = iter(words)
         for word in rest:
@@ -61,22 +84,23 @@ class Declared:
                 loose.append(word)
             else:
                 name, equals, text = word.partition("=") if word.startswith("--") else (word, "", "")
-                given = _value(named.get(name), text if equals else None, rest)
+                if (key := keys.get(name)) is None:
+                    return None
+                how = self._parts[key][1]
+                given = _value(how, text if equals else None, rest)
                 if given is None:
                     return None
-                key = _key(named[name])
-                values[key] = (*values[key], given) if named[name][1].get("multiple") else given
+                values[key] = (*values[key], given) if how.get("multiple") else given
         return values if self._placed(loose, values) else None
 
     def _placed(self, loose: list[str], values: How) -> bool:
         """Whether what is no option fits the argument; it is among the values then."""
-        for names, how in (part for part in self._parts if not part[0][0].startswith("-")):
-            name = names[0]
+        for key, how in ((key, how) for key, (names, how) in self._parts.items() if not names):
             if how.get("nargs") == -1:
-                values[name], loose = tuple(loose), []
+                values[key], loose = tuple(loose), []
             elif loose:
-                values[name] = loose.pop(0)
-            if how.get("required", True) and not values[name]:
+                values[key] = loose.pop(0)
+            if how.get("required", True) and not values[key]:
                 return False
         return not loose
 
@@ -85,35 +109,36 @@ class Declared:
         import click
 
         made: Any = self.run
-        for names, how in reversed(self._parts):
+        for key, (names, how) in reversed(self._parts.items()):
             typed = {"type": _clicks(how["type"])} if "type" in how else {}
-            made = (click.option if names[0].startswith("-") else click.argument)(*names, **how | typed)(made)
-        return click.command(self.name)(made)
+            made = (click.option if names else click.argument)(key, *names, **how | typed)(made)
+        return click.command(self.name, epilog=self.run.__dict__.get("epilog"))(made)
 
 
-def _clicks(kind: range | tuple[str, ...] | type[int]) -> click.ParamType[Any] | type[int]:
+def _named(key: str, part: Part, is_flag: bool) -> tuple[tuple[str, ...], How]:
+    """The names of a parameter's option (none: it is an argument), and how it is read."""
+    if part.names is None:
+        return (), part.how
+    is_long = any(name.startswith("--") for name in part.names)
+    names = part.names if is_long else (f"--{key.replace('_', '-')}", *part.names)
+    more = {"is_flag": True} if is_flag else {"show_default": part.how.get("default", "") != ""}
+    return names, {**more, **part.how}
+
+
+def _clicks(kind: Any) -> Any:  # noqa: ANN401 - what click takes
     import click
 
-    if isinstance(kind, type):
-        return kind
-    return click.IntRange(kind.start, kind.stop - 1) if isinstance(kind, range) else click.Choice(kind)
-
-
-def _key(part: Part) -> str:
-    """The parameter of an option or argument: its name without dashes, where none is given, else the longest."""
-    bare = [name for name in part[0] if not name.startswith("-")]
-    return bare[0] if bare else max(part[0], key=len).lstrip("-").replace("-", "_")
+    if isinstance(kind, range):
+        return click.IntRange(kind.start, kind.stop - 1)
+    return click.Choice(kind) if isinstance(kind, tuple) else kind
 
 
 def _absent(how: How) -> object:
     return how.get("default", False if how.get("is_flag") else None)
 
 
-def _value(part: Part | None, text: str | None, rest: Iterator[str]) -> object:
-    """What an option is given, with `=` or as the next word; None where it is none, or cannot be that."""
-    if part is None:
-        return None
-    how = part[1]
+def _value(how: How, text: str | None, rest: Iterator[str]) -> object:
+    """What an option is given, with `=` or as the next word; None where it cannot be that."""
     if how.get("is_flag"):
         return True if text is None else None
     text = next(rest, None) if text is None else text

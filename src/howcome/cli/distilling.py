@@ -1,34 +1,44 @@
-"""`howcome distil`: what sessions taught becomes memories, with progress; resumable, safe to interrupt."""
+"""What sessions taught, `howcome distil`; why they did what they did, `rationale`; memories tidied, `consolidate`."""
 
 from __future__ import annotations
 
 import os
 import random
-from typing import NoReturn, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, sessions_of
+from howcome.cli.arguments import UNKNOWN, is_unknown, open_to_read, option_ms, sessions_of
+from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.memories import Memory
-from howcome.domain.stored import Scope
+from howcome.domain.rationales import parts_of
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import HowcomeError, UsageError
-from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, evidence_rows, memory_row, say, show_rows
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, say, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import evidence_view, memory_view
+from howcome.present.views import event_view, evidence_view, memory_view
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from howcome.cli.progress import tqdm
     from howcome.domain.reconciliation import Steps
     from howcome.learn.model_run import ModelReport
+    from howcome.learn.rationale.run import RationaleReport
     from howcome.learn.run import DistilReport
+
+UNDO = "undo"
+_COUNTED = {MERGED: "merged into another", RESOLVED: "replaced by what you said last", ASLEEP: "asleep"}
+SHOWN_ASLEEP = 20
+"""Of memories that fall asleep so many are listed; `--json` has all."""
 
 _Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
+MAX_SHOWN = 1000
+_OF_RATIONALES = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
 _OF_MODEL = (
     "asked", "done", "dead", "waiting", "added", "updated", "forgotten", "duplicates", "contradictions", "rejected",
     "problem", "pause_s",
@@ -37,15 +47,14 @@ _NO_MODEL = "no model distils: set `distiller` to llm, and the model and what it
 _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules turns it on)"
 
 
-@click.command("distil")
-@click.option("--since", metavar="TIME", help="Only sessions in which something was said since.")
-@click.option("--project", metavar="PROJECT", help="Only this project's sessions: its folder, or its name.")
-@click.option("--sample", type=click.IntRange(1, 10_000), help="Then show so many distilled memories, taken at random.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Another number is another sample.")
-@click.option("--retry", is_flag=True, help="Ask the language model again for what it failed at.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click_command
 def distil(
-    since: str | None, project: str | None, sample: int | None, *, seed: int, retry: bool, as_json: bool
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    project: str | None = option(metavar="PROJECT", help="Only this project's sessions: its folder, or its name."),
+    sample: int | None = option(type=range(1, 10_001), help="Then show so many distilled memories, taken at random."),
+    seed: int = option(type=int, default=0, help="Another number is another sample."),
+    retry: bool = option(help="Ask the language model again for what it failed at."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Turn what sessions taught into memories: what the user corrected, refused and chose, causes that were found,
     commands that failed and what then worked. No model is asked, unless the setting `distiller` is llm.
@@ -65,7 +74,7 @@ def distil(
       howcome distil --since 7d --json
       howcome distil --project . --sample 20 --seed 7
     """  # noqa: D205 - the first paragraph is what people read first
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
+    since_ms = option_ms(since, "--since")
     with open_app(read_settings(os.environ)) as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
@@ -83,8 +92,11 @@ def distil(
         echo(json_line(values))
         return
     say(*_lines(report, scope, of_files), *_model_lines(by_model))
-    if chosen:
-        show_rows([row for one in chosen for row in _sampled(*one)])
+    rows: list[Row] = []
+    for memory, evidence in chosen:
+        rows += [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+    if rows:
+        show_rows(rows)
 
 
 def first_memories(*, quiet: bool) -> dict[str, object]:
@@ -114,15 +126,9 @@ def _distil(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> Dis
         raise UsageError(_OFF)
     if quiet:  # what shows progress takes long to import
         return distillation.run(scope, since_ms)
-    from howcome.cli.progress import tqdm
+    from howcome.cli.progress import progress
 
-    due = len(distillation.due(scope, since_ms))
-    bar: tqdm[NoReturn] = tqdm(total=due, unit=" sessions", desc="distilling", disable=None)
-
-    def on_session(number: int) -> None:
-        bar.update(number - bar.n)
-
-    with bar:
+    with progress("sessions", "distilling", len(distillation.due(scope, since_ms)), quiet=False) as on_session:
         return distillation.run(scope, since_ms, on_session=on_session)
 
 
@@ -132,18 +138,12 @@ def _ask_model(app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, 
         if is_retry:
             raise UsageError(_NO_MODEL)
         return None
-    from howcome.cli.progress import tqdm
+    from howcome.cli.progress import progress
 
     batches = app.learn.batches()
     if is_retry:
         batches.retry()
-    bar: tqdm[NoReturn] = tqdm(unit=" batches", desc="asking the model", disable=quiet or None)
-
-    def on_batch(done: int, total: int) -> None:
-        bar.total = total
-        bar.update(done - bar.n)
-
-    with bar:
+    with progress("batches", "asking the model", quiet=quiet) as on_batch:
         return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
 
 
@@ -157,7 +157,8 @@ def _model_lines(report: ModelReport | None) -> list[str]:
         lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
     if report.contradictions:
         lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
-    why = report.problem + _paused(report.pause_s)
+    why, minutes = report.problem, max(1, round(report.pause_s / 60))
+    why += f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if report.pause_s else ""
     if report.waiting:
         waiting = "1 batch waits" if report.waiting == 1 else f"{report.waiting} batches wait"
         lines.append(f"{waiting}: {why}" if why else waiting)
@@ -166,11 +167,6 @@ def _model_lines(report: ModelReport | None) -> list[str]:
     if report.dead:
         lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
     return lines
-
-
-def _paused(seconds: int) -> str:
-    minutes = max(1, round(seconds / 60))
-    return f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if seconds else ""
 
 
 def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
@@ -206,5 +202,128 @@ def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
     return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
 
 
-def _sampled(memory: Memory, evidence: list[dict[str, object]]) -> list[Row]:
-    return [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+@click_command
+def rationale(
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    project: str | None = option(metavar="PROJECT", help="Only this project's: its folder, or its name."),
+    limit: int = option("-n", type=range(MAX_SHOWN + 1), default=10, help="Newest to show."),
+    as_json: bool = JSON,
+) -> None:
+    """Say what each exchange was asked for, what was done and why, in up to three sentences, and show the newest.
+
+    Only exchanges in which files were changed, or a command changed something, have one. What is missing is written
+    first, by rules that quote what was said (no model is asked); one that has grown is written anew. It can be run
+    again at any time, and interrupted at any moment. Where a language model is set and has a budget (llm_daily_calls,
+    llm_daily_tokens), it is asked for each exchange once and its words replace those of the rules; `howcome spending`
+    shows what that cost. Rationales stand in `howcome timeline` at the end of their exchange.
+
+    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+
+    \b
+    Examples:
+      howcome rationale
+      howcome rationale --since 7d --project shop
+      howcome rationale --limit 100 --json
+    """
+    since_ms = option_ms(since, "--since")
+    with open_app(read_settings(os.environ)) as app:
+        scope = sessions_of(app, project)
+        report = _write(app, scope, since_ms, quiet=as_json)
+        shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
+        authors = app.learn.rationale_counts(scope, since_ms)
+    if as_json:
+        echo(json_line(_values(report, authors, shown, prompts)))
+        return
+    say(*([UNKNOWN] if is_unknown(scope) else _rationale_lines(report, sum(authors.values()))))
+    if shown:
+        echo("")
+        show_rows(list(map(_shown, shown)))
+
+
+def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
+    rationales = app.learn.rationales()
+    from howcome.cli.progress import progress
+
+    with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=quiet) as on_session:
+        return rationales.run(scope, since_ms, on_session=on_session)
+
+
+def _values(
+    report: RationaleReport, authors: dict[str, int], shown: list[StoredEvent], prompts: dict[int, str]
+) -> dict[str, object]:
+    """What programs get; `prompts` are the ids of the prompts by row."""
+    rows = [event_view(event, with_text=True) | {"prompt": prompts.get(-event.row)} for event in shown]
+    values: dict[str, object] = {name: getattr(report, name) for name in _OF_RATIONALES}
+    problem = {"not_asked": report.problem} if report.problem else {}
+    return {**values, **problem, "total": sum(authors.values()), "authors": authors, "rationales": rows}
+
+
+def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
+    """What people read of a run."""
+    looked = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s" if report.sessions else "nothing new"
+    lines = [f"{looked}: {report.added} added, {report.replaced} written anew; {counted(total, 'rationale')} there now"]
+    if report.asked:
+        lines.append(f"the model was asked for {report.asked}, and wrote {report.by_model}")
+    if report.problem:
+        lines.append(f"the model was not asked for the rest: {report.problem}")
+    return lines
+
+
+def _shown(event: StoredEvent) -> Row:
+    asked, *rest = parts_of(event.text or event.excerpt)
+    project = event.project.rpartition("/")[2]
+    about = (day(iso_time(event.ts_ms), now_ms()), project, f"session {event.session[:8]}", event.id)
+    return Row(asked, about, rest)
+
+
+@click_command
+def consolidate(
+    what: str | None = argument(type=(UNDO,), required=False),
+    dry_run: bool = option(help="Show what would be done; change nothing."),
+    as_json: bool = JSON,
+) -> None:
+    """Tidy memories up: of those that say the same one stays, and keeps all that bears it out. Of two that contradict
+    each other the one that you said last stays; other pairs wait in `howcome memories --review`. What has faded, was
+    never used and was said in fewer than three sessions falls asleep: searches find it, no prompt is told it unless
+    it asks about the past. It wakes when it is read, pinned or said again.
+
+    The MCP server does this every six hours. `undo` takes back the last run that did anything; that is not done again.
+
+    \b
+    Examples:
+      howcome consolidate --dry-run
+      howcome consolidate
+      howcome consolidate undo
+    """  # noqa: D205 - the first paragraph is what people read first
+    if dry_run and what == UNDO:
+        raise click.UsageError("--dry-run does not go with undo")
+    with open_to_read() as app:
+        work = app.learn.consolidation
+        steps = work.undo() if what == UNDO else work.plan() if dry_run else work.run()
+        if steps and not dry_run and app.learn.distillation is not None:
+            app.learn.distillation.reconcile()
+    if as_json:
+        shown = [{"what": one.what, "memory": memory_view(one.memory), "kept": one.kept.id} for one in steps]
+        echo(json_line({"steps": shown, "is_dry_run": dry_run, "is_undone": what == UNDO}))
+    else:
+        say(*_step_lines(steps, is_undone=what == UNDO, is_dry_run=dry_run))
+
+
+def _step_lines(steps: Sequence[Step], *, is_undone: bool, is_dry_run: bool) -> list[str]:
+    """A diff, and how many of each."""
+    if not steps:
+        return ["Nothing to take back." if is_undone else "Nothing to tidy up."]
+    now, lines = now_ms(), list[str]()
+    marks = ("+", " ") if is_undone else ("-", "+")
+    sleeping = [one for one in steps if one.what == ASLEEP]
+    for one in [step for step in steps if step.what != ASLEEP]:
+        shown = zip(marks, (one.memory, one.kept), strict=True)
+        lines += [f"{mark} {memory_brief(memory_view(memory), now)}" for mark, memory in shown]
+    lines += [f"z {memory_brief(memory_view(one.memory), now)}" for one in sleeping[:SHOWN_ASLEEP]]
+    lines += [f"z … {len(sleeping) - SHOWN_ASLEEP} more"] if len(sleeping) > SHOWN_ASLEEP else []
+    counts = {name: sum(one.what == name for one in steps) for name in _COUNTED}
+    told = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items() if count)
+    lines += ["(z: falls asleep: searches find it, no prompt is told it)"] if sleeping and not is_undone else []
+    begin = "Taken back: " if is_undone else "Would be: " if is_dry_run else ""
+    after = "" if is_undone or is_dry_run else "; `howcome consolidate undo` takes it back"
+    return [*lines, f"{begin}{told}{after}"]

@@ -6,7 +6,8 @@ import os
 
 import click
 
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
+from howcome.cli.declared import JSON, click_command, option
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.report import examine, repair
 from howcome.errors import UsageError
@@ -18,13 +19,13 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 _COLORS = {"ok": "32", "note": "36", "warning": "33", "error": "31"}
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--fix", is_flag=True, help="Repair file modes, indexes, the spool; after asking, the database.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@click.option("--deep", is_flag=True, help="Read every page of the database.")
-@click.pass_context
-def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep: bool) -> None:
+@click_command
+def doctor(
+    as_json: bool = JSON,
+    fix: bool = option(help="Repair file modes, indexes, the spool; after asking, the database."),
+    yes: bool = option("-y", help="Do not ask."),
+    deep: bool = option(help="Read every page of the database."),
+) -> None:
     """Look at everything that howcome needs, and say for each thing that is wrong what to do.
 
     Really starts the installed hook and the MCP server. Changes nothing without --fix. Of a damaged database --fix puts
@@ -46,11 +47,15 @@ def doctor(context: click.Context, *, as_json: bool, fix: bool, yes: bool, deep:
             findings = examine(machine)
     finally:
         machine.close()
+    counts = {level: sum(finding.level == level for finding in findings) for level in _COLORS}
     if as_json:
-        _print_json(findings, fixed)
+        names = ("level", "check", "what", "remedy")
+        shown = [{name: getattr(finding, name) for name in names} for finding in findings]
+        echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
     else:
-        _print(findings, fixed)
-    context.exit(1 if _count(findings, "error") else 0)
+        _print(findings, fixed, counts)
+    if counts["error"]:
+        raise click.exceptions.Exit(1)
 
 
 def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
@@ -64,24 +69,12 @@ def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
     return True
 
 
-def _count(findings: list[Finding], level: str) -> int:
-    return sum(finding.level == level for finding in findings)
-
-
-def _print_json(findings: list[Finding], fixed: list[str]) -> None:
-    names = ("level", "check", "what", "remedy")
-    shown = [{name: getattr(finding, name) for name in names} for finding in findings]
-    counts = {level: _count(findings, level) for level in _COLORS}
-    echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
-
-
-def _print(findings: list[Finding], fixed: list[str]) -> None:
+def _print(findings: list[Finding], fixed: list[str], counts: dict[str, int]) -> None:
     cells = [("fixed", "", without_secrets(line)) for line in fixed]
     for finding in findings:
         cells.append((finding.level, finding.check, without_secrets(finding.what)))
         if finding.remedy:
             cells.append(("", "", f"-> {without_secrets(finding.remedy)}"))
-    errors, warnings = _count(findings, "error"), _count(findings, "warning")
     hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    sums = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}{hint}"
+    sums = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}{hint}"
     show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import sys
 
-import click
-
+from howcome.cli.declared import argument, click_command, option
 from howcome.clients.registry import DEFAULT
 
 
-@click.command()
-@click.argument("event")
-@click.option("--agent", default=DEFAULT, show_default=True, help="Whose hook it is.")
-def hook(event: str, agent: str) -> None:
+@click_command
+def hook(event: str = argument(), agent: str = option(default=DEFAULT, help="Whose hook it is.")) -> None:
     """Answer an agent's hook EVENT: its payload on stdin, its answer (or nothing) on stdout; always exit code 0.
 
     \b
@@ -24,9 +21,8 @@ def hook(event: str, agent: str) -> None:
     sys.exit(hook_main([event, "--agent", agent]))
 
 
-@click.command()
-@click.option("--silent", is_flag=True, help="Offer nothing: another server of the same agent does.")
-def mcp(*, silent: bool) -> None:
+@click_command
+def mcp(silent: bool = option(help="Offer nothing: another server of the same agent does.")) -> None:
     """Serve memory to an agent over the Model Context Protocol, on standard input and output.
 
     `howcome init` writes this into the agent's settings; it ends with the agent. While it runs, one server of the

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.evaluate.answers import AnswerReport, measure_answers
 from howcome.evaluate.datasets import find_sets, kind_of, read_set
@@ -21,81 +22,60 @@ from howcome.present.terminal import echo, echo_text
 from howcome.retrieve.ranking import SHIPPED, STRATEGIES, WEIGHTS, Ranking
 from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, replace_file
 
+Report = NoteReport | SpeakReport | AnswerReport | PrecedentReport
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-class RankingSpec(click.ParamType["Ranking"]):
-    """`tier=weight,strategy=name`; what is not named is as it ships."""
-
-    name = "ranking"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Ranking:
-        """The ranking that is meant."""
-        weights, strategy = dict(WEIGHTS), SHIPPED.strategy
-        for part in str(value).split(","):
-            name, _, chosen = part.partition("=")
-            if name == "strategy":
-                if chosen not in STRATEGIES:
-                    self.fail(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}", param, ctx)
-                strategy = chosen
-                continue
-            if name not in weights:
-                self.fail(f"{name!r} is no tier; there are {', '.join(WEIGHTS)}", param, ctx)
-            try:
-                weights[name] = float(chosen)
-            except ValueError:
-                self.fail(f"{part!r} is not TIER=NUMBER", param, ctx)
-        return Ranking(weights, strategy)
+def _ranking(value: str) -> Ranking:
+    """The ranking of `tier=weight,strategy=name`; what is not named is as it ships."""
+    weights, strategy = dict(WEIGHTS), SHIPPED.strategy
+    for part in value.split(","):
+        name, _, chosen = part.partition("=")
+        if name == "strategy":
+            if chosen not in STRATEGIES:
+                raise click.BadParameter(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}")
+            strategy = chosen
+            continue
+        if name not in weights:
+            raise click.BadParameter(f"{name!r} is no tier; there are {', '.join(WEIGHTS)}")
+        try:
+            weights[name] = float(chosen)
+        except ValueError as error:
+            raise click.BadParameter(f"{part!r} is not TIER=NUMBER") from error
+    return Ranking(weights, strategy)
 
 
-@click.command("eval")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--baseline", "with_baseline", is_flag=True, help="Ask FTS5 the same questions, too.")
-@click.option("--ranking", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking than the one that ships.")
-@click.option("--against", type=RankingSpec(), metavar="TIER=N,…", help="Another ranking to compare with.")
-@click.option(
-    "--ablation", "with_ablation", is_flag=True, help="Each tier alone, left out, switched on; other weights."
-)
-@click.option("--pooled", "is_pooled", is_flag=True, help="Then ask again in one store that holds all sets.")
-@click.option("--everywhere", "is_everywhere", is_flag=True, help="With --pooled: there also of all projects at once.")
-@click.option("--memories", "with_memories", is_flag=True, help="Distil the sessions; ask with and without memories.")
-@click.option("--notes", "with_notes", is_flag=True, help="Distil the sessions; measure memories by readers' notes.")
-@click.option("--speak", "with_speech", is_flag=True, help="Ask judged prompts as they were; grade what is said.")
-@click.option(
-    "--precedent", "with_precedent", is_flag=True, help="Say how often, and what it is worth, that it came before."
-)
-@click.option("--questions", type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show.")
-@click.option("--keep", type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import.")
-@click.option("--only-read", is_flag=True, help="With --notes: leave out the sessions that nobody read.")
-@click.option("--sheet", type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers.")
-@click.option("--chunk", type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part.")
-@click.option("--grades", type=_FILE, metavar="IN", multiple=True, help="With --notes, --speak: what readers said.")
-@click.option("--into", type=_FILE, metavar="FILE", help="Write the tables there.")
-@click.option("--part", default="results", show_default=True, metavar="NAME", help="Which part of FILE they are.")
-@click.option("--json", "to_json", is_flag=True, help="Print JSON.")
-def evaluate(
-    paths: tuple[Path, ...],
-    *,
-    with_baseline: bool,
-    ranking: Ranking | None,
-    against: Ranking | None,
-    with_ablation: bool,
-    is_pooled: bool,
-    is_everywhere: bool,
-    with_memories: bool,
-    with_notes: bool,
-    with_speech: bool,
-    with_precedent: bool,
-    questions: Path | None,
-    keep: Path | None,
-    only_read: bool,
-    sheet: Path | None,
-    chunk: int | None,
-    grades: tuple[Path, ...],
-    into: Path | None,
-    part: str,
-    to_json: bool,
+@click_command
+def eval_(
+    paths: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
+    with_baseline: bool = option("--baseline", help="Ask FTS5 the same questions, too."),
+    ranking: Ranking | None = option(
+        type=_ranking, metavar="TIER=N,…", help="Another ranking than the one that ships."
+    ),
+    against: Ranking | None = option(type=_ranking, metavar="TIER=N,…", help="Another ranking to compare with."),
+    with_ablation: bool = option("--ablation", help="Each tier alone, left out, switched on; other weights."),
+    is_pooled: bool = option("--pooled", help="Then ask again in one store that holds all sets."),
+    is_everywhere: bool = option("--everywhere", help="With --pooled: there also of all projects at once."),
+    with_memories: bool = option("--memories", help="Distil the sessions; ask with and without memories."),
+    with_notes: bool = option("--notes", help="Distil the sessions; measure memories by readers' notes."),
+    with_speech: bool = option("--speak", help="Ask judged prompts as they were; grade what is said."),
+    with_precedent: bool = option("--precedent", help="Say how often, and what it is worth, that it came before."),
+    questions: Path | None = option(
+        type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show."
+    ),
+    keep: Path | None = option(
+        type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import."
+    ),
+    only_read: bool = option(help="With --notes: leave out the sessions that nobody read."),
+    sheet: Path | None = option(type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers."),
+    chunk: int | None = option(type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part."),
+    grades: tuple[Path, ...] = option(
+        type=_FILE, metavar="IN", multiple=True, help="With --notes, --speak: what readers said."
+    ),
+    into: Path | None = option(type=_FILE, metavar="FILE", help="Write the tables there."),
+    part: str = option(default="results", metavar="NAME", help="Which part of FILE they are."),
+    to_json: bool = JSON,
 ) -> None:
     """Measure on the data sets at or below PATHS, in stores of their own that are thrown away.
 
@@ -142,29 +122,29 @@ def evaluate(
         raise click.UsageError(f"{needing[0]} belongs to --notes")
     if into is not None and not _has_part(into, part):
         echo(f"{into} has no part {part!r} yet: it will be added at the end", err=True)
+    report: Report
     if questions is not None:
         if len(paths) > 1:
             raise click.UsageError("--questions are of one set")
-        _say(measure_answers(paths[0], questions, _progress, keep=keep), into, part, to_json=to_json)
-        return
-    if with_precedent:
-        _say(measure_precedent(paths, _progress, keep=keep), into, part, to_json=to_json)
-        return
-    if with_notes or with_speech:
-        report = (
-            measure_notes(paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades)
-            if with_notes
-            else measure_speak(paths, _progress, keep=keep, sheet=sheet, grades=grades)
+        report = measure_answers(paths[0], questions, _progress, keep=keep)
+    elif with_precedent:
+        report = measure_precedent(paths, _progress, keep=keep)
+    elif with_notes:
+        report = measure_notes(
+            paths, _progress, keep=keep, only_read=only_read, sheet=sheet, chunk=chunk, grades=grades
         )
-        _say(report, into, part, to_json=to_json)
+    elif with_speech:
+        report = measure_speak(paths, _progress, keep=keep, sheet=sheet, grades=grades)
+    else:
+        plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
+        _measure_questions(paths, plan, into, part, to_json=to_json)
         return
-    plan = Plan(ranking or SHIPPED, against, with_baseline, with_ablation, is_pooled, is_everywhere, with_memories)
-    _measure_questions(paths, plan, into, part, to_json=to_json)
+    _say(report, into, part, to_json=to_json)
 
 
 def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, part: str, *, to_json: bool) -> None:
     folders = list(dict.fromkeys(found for path in paths for found in find_sets(path)))
-    measurement = Measurement(plan, _silent if to_json else echo_text, _progress)
+    measurement = Measurement(plan, (lambda _: None) if to_json else echo_text, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
     for folder in folders:
@@ -179,9 +159,7 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
         echo_text(as_json(configuration, figures))
 
 
-def _say(
-    report: NoteReport | SpeakReport | AnswerReport | PrecedentReport, into: Path | None, part: str, *, to_json: bool
-) -> None:
+def _say(report: Report, into: Path | None, part: str, *, to_json: bool) -> None:
     if into is not None:
         _write_part(into, part, report.as_markdown())
     echo_text(report.as_json() if to_json else report.as_markdown())
@@ -236,7 +214,3 @@ def _write_part(path: Path, part: str, content: str) -> None:
 
 def _progress(line: str) -> None:
     echo(line, err=True)
-
-
-def _silent(_line: str) -> None:
-    """For --json, which prints nothing else."""

@@ -2,41 +2,26 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import is_unknown, root_of, scope_of
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm, is_unknown, open_to_read, root_of, scope_of
+from howcome.cli.declared import PROJECT, click_command, option
 from howcome.errors import UsageError
 from howcome.present.render import json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.settings import read_settings
 from howcome.wiring.graduation import AGENTS, CLAUDE, MEMORY, Graduation, refuse
 
 
-@click.command()
-@click.option(
-    "--file", "name", type=click.Choice((CLAUDE, AGENTS, MEMORY)), help="Which; else the first that is there."
-)
-@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
-@click.option("--remove", is_flag=True, help="Take the block out: the file is what it was, byte for byte.")
-@click.option("--refuse", "refused", metavar="MEMORY", help="Propose this memory no more.")
-@click.option("--propose", "proposed", metavar="MEMORY", help="Propose a refused memory again.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--dry-run", is_flag=True, help="Show the diff; change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click_command
 def graduate(
-    name: str | None,
-    project: str | None,
-    refused: str | None,
-    proposed: str | None,
-    *,
-    remove: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
+    name: str | None = option("--file", type=(CLAUDE, AGENTS, MEMORY), help="Which; else the first that is there."),
+    project: str | None = PROJECT,
+    remove: bool = option(help="Take the block out: the file is what it was, byte for byte."),
+    refused: str | None = option("--refuse", metavar="MEMORY", help="Propose this memory no more."),
+    proposed: str | None = option("--propose", metavar="MEMORY", help="Propose a refused memory again."),
+    yes: bool = option("-y", help="Do not ask for confirmation."),
+    dry_run: bool = option(help="Show the diff; change nothing."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Propose what is proven for a file that the agent reads into each session: decisions, patterns and dependencies
     that were said in three sessions, or asked for twice, and never contradicted. They go into a marked block at the end
@@ -54,7 +39,7 @@ def graduate(
     """  # noqa: D205 - the first paragraph is what people read first
     if refused and proposed:
         raise click.UsageError("--refuse and --propose exclude each other")
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         if refused or proposed:
             one = app.memories.get(str(refused or proposed))
             changed = refuse(one, is_refused=bool(refused))
@@ -67,7 +52,8 @@ def graduate(
         found = Graduation(app, scope, root, name=name, is_removal=remove)
     diff = found.diff
     if not as_json:
-        for line in diff or ["Nothing to change: " + ("the block is not there." if remove else _why(found.lines))]:
+        fine = "the file says it as it is." if found.lines else "nothing is proven that your files do not say."
+        for line in diff or [f"Nothing to change: {'the block is not there.' if remove else fine}"]:
             echo_text(line)
     report = None
     if diff and not dry_run:
@@ -78,7 +64,3 @@ def graduate(
         echo(json_line({"file": str(found.path), "lines": found.lines, "diff": "\n".join(diff), **done}))
     elif report is not None:
         echo(f"{report.outcome}: {found.path}" + (" (`howcome graduate --remove` takes it out)" if found.lines else ""))
-
-
-def _why(texts: list[str]) -> str:
-    return "the file says it as it is." if texts else "nothing is proven that your files do not say."

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import NoReturn
 
 import click
 
 from howcome.app import open_app
 from howcome.cli.arguments import clean_argument, open_to_read
-from howcome.cli.progress import tqdm
+from howcome.cli.declared import argument, click_command, option
+from howcome.cli.progress import progress
 from howcome.codegraph.build import MAX_EDGES, GraphReport
 from howcome.codegraph.sources import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
 from howcome.domain.code import CodeFile
 from howcome.errors import UsageError
-from howcome.present.render import counted, iso_time, json_line
-from howcome.present.terminal import echo
+from howcome.present.render import counted, iso_time
+from howcome.present.screen import report
 from howcome.settings import read_settings
 
 _LIMITS = {
@@ -33,11 +33,12 @@ _FATES = {
 MAX_SHOWN = 200
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["build", "show"]))
-@click.argument("path", required=False, type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def graph(action: str, path: str | None, *, as_json: bool) -> None:
+@click_command
+def graph(
+    action: str = argument(type=("build", "show")),
+    path: str | None = argument(required=False, type=click.Path()),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
     """Read and show the import graph of a project: which of its files imports which.
 
     `build [FOLDER]` reads the imports of the project of FOLDER (default: the current one) from its source: Python,
@@ -65,45 +66,28 @@ def _build(folder: str | None, *, as_json: bool) -> None:
     place = clean_argument(os.path.abspath(os.path.expanduser(folder or os.getcwd())))
     if not os.path.isdir(place):
         raise UsageError(f"{place} is not a folder")
-    bar: tqdm[NoReturn] = tqdm(unit=" files", desc="reading", disable=as_json or None)
-
-    def on_progress(number: int, total: int) -> None:
-        bar.total = total
-        bar.update(number - bar.n)
-
-    with open_app(read_settings(os.environ)) as app, bar:
-        report = app.graphs.build(place, on_progress)
-    if as_json:
-        echo(json_line(_values(report)))
-        return
-    for line in _lines(report):
-        echo(line)
+    with open_app(read_settings(os.environ)) as app, progress("files", "reading", quiet=as_json) as on_progress:
+        built = app.graphs.build(place, on_progress)
+    values = {
+        "project": built.root, "files": built.files, "edges": built.edges, **built.counts, "limits": built.limits,
+        "seconds": round(built.seconds, 3),
+    }  # fmt: skip
+    report(values, _lines(built), as_json=as_json)
 
 
 def _show(file: str, *, as_json: bool) -> None:
     with open_to_read() as app:
         found = app.graphs.of(clean_argument(os.getcwd()), clean_argument(file))
     built = iso_time(found.graph.built_ms) or ""
-    if as_json:
-        values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}
-        echo(json_line(values))
-        return
+    values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}
     lines = [found.path, *_listed("imports", found.imports), *_listed("imported by", found.imported_by)]
-    for line in (*lines, f"as of {built[:16]}"):
-        echo(line)
+    report(values, [*lines, f"as of {built[:16]}"], as_json=as_json)
 
 
 def _listed(title: str, paths: list[str]) -> list[str]:
     lines = [f"{title} {counted(len(paths), 'file')}" + (":" if paths else "")]
     lines += [f"  {path}" for path in paths[:MAX_SHOWN]]
     return lines + ([f"  … and {len(paths) - MAX_SHOWN} more (--json shows all)"] if len(paths) > MAX_SHOWN else [])
-
-
-def _values(report: GraphReport) -> dict[str, object]:
-    return {
-        "project": report.root, "files": report.files, "edges": report.edges, **report.counts,
-        "limits": report.limits, "seconds": round(report.seconds, 3),
-    }  # fmt: skip
 
 
 def _lines(report: GraphReport) -> list[str]:

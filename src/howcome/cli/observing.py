@@ -9,7 +9,8 @@ from typing import NoReturn
 import click
 
 from howcome.app import open_app
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import confirm
+from howcome.cli.declared import JSON, click_command, option
 from howcome.clients.decode import decode_record, plain_decoder
 from howcome.clients.observed import EXAMPLE
 from howcome.clients.spool import dead_letters, discard_dead, is_empty, spool_counts
@@ -28,14 +29,15 @@ _Numbered = list[tuple[int, object]]
 _Problems = list[tuple[int, str]]
 
 
-@click.command()
-@click.option("--agent", default="", help="Whose they are, where they do not say so.")
-@click.option("--now", is_flag=True, help="Also move the spool into the store at once.")
-@click.option("--retry", is_flag=True, help="Read nothing: try all dead letters again.")
-@click.option("--discard", is_flag=True, help="Read nothing: delete all dead letters.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask before --discard.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def observe(*, agent: str, now: bool, retry: bool, discard: bool, yes: bool, as_json: bool) -> None:
+@click_command
+def observe(
+    agent: str = option(default="", help="Whose they are, where they do not say so."),
+    now: bool = option(help="Also move the spool into the store at once."),
+    retry: bool = option(help="Read nothing: try all dead letters again."),
+    discard: bool = option(help="Read nothing: delete all dead letters."),
+    yes: bool = option("-y", help="Do not ask before --discard."),
+    as_json: bool = JSON,
+) -> None:
     """Keep what an agent that leaves no transcript says about itself.
 
     Standard input holds one JSON object, an array of them, or JSON Lines. An observation has `agent`, `session_id` and

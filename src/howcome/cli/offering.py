@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 import click
 
 from howcome import wiring as lifecycle
-from howcome.app import App, open_app
-from howcome.cli.asking import confirm
+from howcome.app import open_app
+from howcome.cli.arguments import confirm, open_to_read
 from howcome.domain.stored import Scope
 from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
@@ -46,11 +46,13 @@ DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 def question_that_finds() -> str:
     """Words of a recent prompt that this history answers: it is tried; '' where nothing is found."""
     try:
-        with open_app(read_settings(os.environ), create=False) as app:
+        with open_to_read() as app:
             everywhere = Scope.everything()
             for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
                 words = _LINE.sub(" ", title_of(one.prompt)).split()[:TRIED_WORDS]
-                if len(words) >= MIN_TRIED_WORDS and _is_answered(app, " ".join(words), everywhere):
+                question = Question(" ".join(words), everywhere, limit=2)
+                # more than the prompt itself
+                if len(words) >= MIN_TRIED_WORDS and len(app.search.find(question, by_words=True)) > 1:
                     return " ".join(words)
     except HowcomeError:  # nothing is stored, or it cannot be asked now
         pass
@@ -69,11 +71,6 @@ def trusted(owners: Sequence[lifecycle.Owner], changed: Collection[str]) -> list
         else:
             notes.append(f"{title} runs only hooks that are trusted: start `{wiring.programs[0]}`, type /hooks.")
     return notes
-
-
-def _is_answered(app: App, words: str, scope: Scope) -> bool:
-    """Whether more is found than the prompt that the words are from."""
-    return len(app.search.find(Question(words, scope, limit=2), by_words=True)) > 1
 
 
 def completion(environment: Mapping[str, str]) -> str:
@@ -103,7 +100,8 @@ def offer_model() -> None:
     unset = {name: most for name, most in caps.items() if not getattr(settings, name)}
     wanted = {**unset, "llm": chosen, "distiller": "llm"}
     try:
-        confirm(f"Let {chosen} do that, {_calls_a_day(settings)} calls a day at most", yes=False, err=False)
+        calls = settings.llm_daily_calls or DAILY_CALLS
+        confirm(f"Let {chosen} do that, {calls} calls a day at most", yes=False, err=False)
     except (click.Abort, UsageError):
         later = (f"howcome config set {name} {value}" for name, value in wanted.items())
         say(f"No model is asked. Later: {'; '.join(later)}")
@@ -125,10 +123,6 @@ def _can_be_asked(chosen: str) -> bool:
         return False
 
 
-def _calls_a_day(settings: Settings) -> int:
-    return settings.llm_daily_calls or DAILY_CALLS
-
-
 def _chosen(settings: Settings) -> str:
     """The provider that could be turned on with one word; '' when there is none."""
     if settings.llm != "off":
@@ -143,7 +137,8 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
     named = settings.llm_model or ("the claude program" if _chosen(settings) == "claude" else "")
     known = {name for name, _, _ in PRICES}
     own = [] if named in known or not named else [(named, QUOTA if _chosen(settings) == "claude" else "its own price")]
-    costs = [*own, *((name, f"${_cost(estimate, price_in, price_out):,.2f}") for name, price_in, price_out in PRICES)]
+    read, written = estimate.tokens_in / 1e6, estimate.tokens_out / 1e6
+    costs = [*own, *((name, f"${read * price_in + written * price_out:,.2f}") for name, price_in, price_out in PRICES)]
     once = f"some {estimate.tokens_in:,} tokens to read and {estimate.tokens_out:,} to write"
     return [
         "",
@@ -152,7 +147,3 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
         *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", FREE)]),
         "  To choose one: howcome config set llm http (or anthropic, claude, command); `man howcome` has its settings.",
     ]
-
-
-def _cost(estimate: Estimate, price_in: float, price_out: float) -> float:
-    return (estimate.tokens_in * price_in + estimate.tokens_out * price_out) / 1e6

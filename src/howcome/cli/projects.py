@@ -6,21 +6,22 @@ import os
 
 import click
 
-from howcome.app import App, open_app
-from howcome.cli.arguments import clean_argument
-from howcome.cli.asking import confirm
+from howcome.app import App
+from howcome.cli.arguments import clean_argument, confirm, open_to_read
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
-from howcome.present.render import counted, json_line, plain
-from howcome.present.terminal import echo
-from howcome.settings import current_folder, read_settings
+from howcome.present.render import counted, plain
+from howcome.present.screen import report
+from howcome.settings import current_folder
 
 
-@click.command()
-@click.argument("action", type=click.Choice(["list", "join", "apart"]), default="list")
-@click.argument("names", nargs=-1)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -> None:
+@click_command
+def projects(
+    action: str = argument(type=("list", "join", "apart"), default="list"),
+    names: tuple[str, ...] = argument(nargs=-1),
+    yes: bool = option(help="Do not ask."),
+    as_json: bool = JSON,
+) -> None:
     """List projects with their other folders, and pairs that may be one; join a pair, or keep it apart.
 
     A repository that was moved, or cloned again, is one project when its first commit and its remote are the same.
@@ -33,7 +34,7 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
       howcome projects join ~/code/shop ~/old/shop
       howcome projects apart shop shop-fork
     """
-    with open_app(read_settings(os.environ), create=False) as app:
+    with open_to_read() as app:
         if action == "list":
             if names:
                 raise click.UsageError("list takes no names")
@@ -48,7 +49,7 @@ def projects(action: str, names: tuple[str, ...], *, yes: bool, as_json: bool) -
             app.projects.join(one, other)
             app.index.rebuild()
             said = f"{other_root} is a part of {root} now"
-    echo(json_line({action: [root, other_root]}) if as_json else plain(said))
+    report({action: [root, other_root]}, [plain(said)], as_json=as_json)
 
 
 def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
@@ -78,16 +79,11 @@ def _list(app: App, *, as_json: bool) -> None:
     for other, root in app.projects.aliases():
         aliases.setdefault(root, []).append(other)
     rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.projects.roots()]
-    if as_json:
-        pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
-        echo(json_line({"projects": rows, "doubts": pairs}))
-        return
-    for row in rows:
-        echo(plain(str(row["project"])))
-        for also in aliases.get(str(row["project"]), []):
-            echo(f"    also {plain(also)}")
+    pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
+    lines = []
+    for _, root in app.projects.roots():
+        lines += [plain(root), *(f"    also {plain(also)}" for also in aliases.get(root, []))]
     if asked:
-        echo()
-        echo(f"{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:")
-    for doubt in asked:
-        echo(f"    {plain(doubt.one)}  {plain(doubt.other)}")
+        lines += ["", f"{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:"]
+    lines += [f"    {plain(doubt.one)}  {plain(doubt.other)}" for doubt in asked]
+    report({"projects": rows, "doubts": pairs}, lines, as_json=as_json)

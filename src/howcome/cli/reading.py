@@ -1,31 +1,34 @@
-"""`howcome show` and `timeline`: reading events, memories and sessions."""
+"""What is stored: `howcome show`, `timeline`; why a line is there, `blame`; what became of a file, `history`."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    SHORT_SESSION,
-    check_scope,
-    clean_argument,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import argument, command, option
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
 from howcome.domain.text import title_of
-from howcome.errors import StoreMissingError
+from howcome.errors import StoreMissingError, UsageError
+from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
-from howcome.present.screen import DIM, Row, clocks, day, local_time, memory_brief, memory_row, show_rows, show_table
+from howcome.present.screen import (
+    DIM,
+    Row,
+    clocks,
+    day,
+    local_time,
+    memory_brief,
+    memory_row,
+    report_rows,
+    show_rows,
+    show_table,
+)
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view
 
@@ -33,14 +36,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.present.views import View
 
+SHORT_HISTORY = 3
 _KIND_STYLES = {"user": "1;36", "agent": "36", "thought": DIM, "call": DIM, "result": DIM}
 """Whose words an event is, in the list of a session: what people and agents say stands out."""
 
 
 @command
-@argument("found_id", metavar="ID")
-@JSON
-def show(found_id: str, *, as_json: bool) -> None:
+def show(found_id: str = argument(metavar="ID"), as_json: bool = JSON) -> None:
     """Show one event (ev-…) or memory (mem-…) with its whole text. ID may be any unique beginning.
 
     An event is shown with the prompt of its exchange and with what stands before and after it; a memory with its
@@ -53,12 +55,8 @@ def show(found_id: str, *, as_json: bool) -> None:
     """
     with open_to_read() as app:
         found = app.events.or_memory(clean_argument(found_id))
-        show_one = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
-    view, row = show_one
-    if as_json:
-        echo(json_line(view))
-        return
-    show_rows([row])
+        view, row = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
+    report_rows(view, [row], as_json=as_json)
 
 
 def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
@@ -113,26 +111,16 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
 
 
 @command
-@argument("session", required=False)
-@option("--full", is_flag=True, help="With the whole text of each event.")
-@option("--markdown", is_flag=True, help="A session as Markdown, with whole texts.")
-@option("--limit", "-n", type=range(1, 1001), default=20, show_default=True, help="Sessions to list.")
-@option("--since", metavar="TIME", help="Only sessions in which something happened since.")
-@option("--before", metavar="TIME", help="Only what happened before.")
-@ALL_PROJECTS
-@PROJECT
-@JSON
 def timeline(
-    session: str | None,
-    *,
-    full: bool,
-    markdown: bool,
-    limit: int,
-    since: str | None,
-    before: str | None,
-    all_projects: bool,
-    project: str | None,
-    as_json: bool,
+    session: str | None = argument(required=False),
+    full: bool = option(help="With the whole text of each event."),
+    markdown: bool = option(help="A session as Markdown, with whole texts."),
+    limit: int = option("-n", type=range(1, 1001), default=20, help="Sessions to list."),
+    since: str | None = option(metavar="TIME", help="Only sessions in which something happened since."),
+    before: str | None = option(metavar="TIME", help="Only what happened before."),
+    all_projects: bool = ALL_PROJECTS,
+    project: str | None = PROJECT,
+    as_json: bool = JSON,
 ) -> None:
     """Show what happened in a session, from its start; without SESSION list the latest sessions.
 
@@ -200,21 +188,13 @@ def _list_sessions(
         )
     more = [f"There are more: --limit {5 * limit}"] if len(found) > limit else []
     found = found[:limit]
-    if as_json:
-        echo(json_line({"sessions": [session_view(one) for one in found]}))
-        return
     rows = []
     for one in found:
         where = one.project if all_projects else ""
-        about = (
-            local_time(one.last_ms, now_ms()),
-            one.client,
-            counted(one.count, "event"),
-            where,
-            one.name[:SHORT_SESSION],
-        )
-        rows.append(Row(squeeze(title_of(one.prompt), 220), about))
-    show_rows(rows, notes=more if found else [nothing])
+        about = (local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
+        rows.append(Row(squeeze(title_of(one.prompt), 220), (*about, one.name[:SHORT_SESSION])))
+    facts = {"sessions": [session_view(one) for one in found]}
+    report_rows(facts, rows, notes=more if found else [nothing], as_json=as_json)
 
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:
@@ -223,3 +203,70 @@ def _session(app: App, text: str) -> tuple[int, str, str, str]:
         return *app.events.session_named(text), ""
     event = app.events.by_id(text)
     return app.events.session_row(event), event.session, event.project, event.id
+
+
+@command
+def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) -> None:
+    """Say why a line is there: its commit, the session that wrote it, the prompt, the reason, what failed before.
+
+    The commit is git's answer (`git blame`). The session is the one whose edit put the line in, told by its text and
+    the lines around it, else the one that made the commit, told by the commit's hash or message. "probably" means that
+    other places of the file look the same. Lines that are not committed are answered, too. Without LINE the last
+    changes of the file are listed, as `howcome history` does.
+
+    `howcome FILE:LINE` is short for this where there is such a file; `./` says that a word is a file.
+
+    \b
+    Examples:
+      howcome src/cart.py:42
+      howcome ./status
+      howcome blame src/cart.py:42 --json
+    """
+    path, line = file_and_line(place)
+    if not os.path.isfile(path):
+        raise UsageError(
+            f"there is no file {clean_argument(path)}; `howcome history` tells of files that are gone,"
+            " `howcome search` of words"
+        )
+    if line is None:
+        _history(path, SHORT_HISTORY, as_json=as_json)
+        return
+    with open_to_read() as app:
+        file, past = app.files.line(path, line)
+    view = past_view(past)
+    notes = [*missing(view), f"More: howcome show ID, howcome history {file}"]
+    report_rows({"file": file, "line": line, **view}, _rows(view), notes=notes, as_json=as_json)
+
+
+@command
+def history(
+    file: str = argument(),
+    limit: int = option("-n", type=range(1, 1001), default=20, help="At most so many."),
+    as_json: bool = JSON,
+) -> None:
+    """List what became of a file, newest first: the edits of every session, the plans that named it, the commits.
+
+    Edits of one exchange are one row, with the prompt and the reason. The file need not be there any more.
+
+    \b
+    Examples:
+      howcome history src/cart.py
+      howcome history src/cart.py --limit 100 --json
+    """
+    _history(file, limit, as_json=as_json)
+
+
+def _history(path: str, limit: int, *, as_json: bool) -> None:
+    with open_to_read() as app:
+        name, changes, problem = app.files.history(path, limit)
+    views = [past_view(one) for one in changes]
+    notes = [] if views else ["No session edited it, no plan named it, no commit took it in."]
+    notes += [f"Commits: {problem}."] if problem else []
+    notes += [f"More: howcome history {name} --limit {limit * 5}"] if len(views) == limit else []
+    facts = {"file": name, "problem": problem, "changes": views}
+    report_rows(facts, [row for view in views for row in _rows(view)], notes=notes, as_json=as_json)
+
+
+def _rows(view: View) -> list[Row]:
+    now = now_ms()
+    return [Row(*one) for one in told(view, lambda time: day(time, now))]

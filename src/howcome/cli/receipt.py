@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from howcome.app import now_ms
-from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, open_to_read, scope_of
-from howcome.cli.declared import command, option
+from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.errors import StoreMissingError, UsageError
-from howcome.present.moments import moment_ms
 from howcome.present.render import counted, json_line
 from howcome.present.screen import local_time, show_table
 from howcome.present.terminal import echo
@@ -22,14 +21,13 @@ NOTHING = "Nothing was injected here in that time."
 
 
 @command
-@option("--today", is_flag=True, help="Since midnight (where neither --session nor --since is given).")
-@option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@option("--session", metavar="ID", help="Only this session (any unique beginning of its id).")
-@PROJECT
-@ALL_PROJECTS
-@JSON
 def receipt(
-    since: str | None, session: str | None, project: str | None, *, today: bool, all_projects: bool, as_json: bool
+    today: bool = option(help="Since midnight (where neither --session nor --since is given)."),
+    since: str | None = option(metavar="TIME", help="Only what is not older than TIME."),
+    session: str | None = option(metavar="ID", help="Only this session (any unique beginning of its id)."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
 ) -> None:
     """Say what was injected, how many tokens that was, and how often it was used afterwards.
 
@@ -49,7 +47,7 @@ def receipt(
     if today and since is not None:
         raise UsageError("choose one of --today and --since")
     is_all = session is not None and not today and since is None
-    since_ms = 0 if is_all else moment_ms(since or TODAY, "--since", now_ms(), is_local=True)
+    since_ms = 0 if is_all else option_ms(since or TODAY, "--since") or 0
     rows: list[View] = []
     name: str | None = None
     try:

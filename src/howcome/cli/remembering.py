@@ -7,8 +7,8 @@ import os
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, memory_text, root_of
-from howcome.cli.asking import confirm
+from howcome.cli.arguments import clean_argument, confirm, memory_text, open_to_read, root_of
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
@@ -18,24 +18,18 @@ from howcome.memory.reports import PurgeReport
 from howcome.memory.text import cleaned, owner
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line
-from howcome.present.screen import is_terminal, memory_brief, memory_row, show_rows
+from howcome.present.screen import is_terminal, memory_brief, memory_row, report, show_rows
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import memory_view
 from howcome.settings import read_settings
 
 _SHOWN_TRACES = 5
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-_ID = click.argument("memory_id", metavar="ID")
-_TYPE = click.option("--type", type=click.Choice(words.TYPES), help="What kind of memory it is.")
-_STATUS = click.option("--status", type=click.Choice(words.STATUSES), help="Whether it is still to be done.")
-_AS_IS = click.option("--as-is", is_flag=True, help="Keep the words as they are, first person and feelings, too.")
-_OWNER = click.option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
-
-
-def _open(*, create: bool = False) -> App:
-    """Only what keeps something makes a store where there is none."""
-    return open_app(read_settings(os.environ), create=create)
+_ID = argument(metavar="ID")
+_TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
+_STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
+_AS_IS = option("--as-is", help="Keep the words as they are, first person and feelings, too.")
+_OWNER = option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
 def _require_first(text: str, *, agent: str | None, evidence: tuple[str, ...]) -> None:
@@ -60,7 +54,7 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
         HowcomeError: it cannot.
     """
     try:
-        return _open()
+        return open_to_read()
     except StoreMissingError:
         _require_first(text, agent=agent, evidence=evidence)
         for folder in folders:
@@ -68,30 +62,24 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
                 continue
             said = repr(squeeze(clean_argument(folder), 60))
             raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
-        return _open(create=True)
+        return open_app(read_settings(os.environ))
 
 
-@click.command()
-@click.argument("text", nargs=-1)
-@_TYPE
-@click.option("--global", "is_global", is_flag=True, help="It holds in every project.")
-@click.option("--project", metavar="PROJECT", help="It holds in this project: its folder, or its name.")
-@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
-@click.option("--agent", metavar="ID", help="The agent that owns it: no other agent changes or forgets it.")
-@click.option("--evidence", metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
-@_AS_IS
-@_JSON
+@click_command
 def remember(
-    text: tuple[str, ...],
-    type: str | None,
-    *,
-    is_global: bool,
-    project: str | None,
-    also: tuple[str, ...],
-    agent: str | None,
-    evidence: tuple[str, ...],
-    as_is: bool,
-    as_json: bool,
+    text: tuple[str, ...] = argument(nargs=-1),
+    type: str | None = _TYPE,
+    is_global: bool = option("--global", help="It holds in every project."),
+    project: str | None = option(metavar="PROJECT", help="It holds in this project: its folder, or its name."),
+    also: tuple[str, ...] = option(
+        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
+    ),
+    agent: str | None = option(metavar="ID", help="The agent that owns it: no other agent changes or forgets it."),
+    evidence: tuple[str, ...] = option(
+        metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated."
+    ),
+    as_is: bool = _AS_IS,
+    as_json: bool = JSON,
 ) -> None:
     """Keep TEXT (`-`: standard input) as a memory of this folder's project; secrets in it are redacted.
 
@@ -161,27 +149,19 @@ def _redacted(rules: list[str]) -> str:
     return f"{counted(len(rules), 'secret')} {was} taken out: {', '.join(dict.fromkeys(rules))}"
 
 
-@click.command()
-@_ID
-@click.argument("text", nargs=-1)
-@_TYPE
-@_STATUS
-@click.option("--also", metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
-@click.option("--not-in", metavar="DIR", multiple=True, help="It does not hold in DIR's project any more.")
-@_OWNER
-@_AS_IS
-@_JSON
+@click_command
 def update(
-    memory_id: str,
-    text: tuple[str, ...],
-    type: str | None,
-    status: str | None,
-    also: tuple[str, ...],
-    not_in: tuple[str, ...],
-    agent: str | None,
-    *,
-    as_is: bool,
-    as_json: bool,
+    memory_id: str = _ID,
+    text: tuple[str, ...] = argument(nargs=-1),
+    type: str | None = _TYPE,
+    status: str | None = _STATUS,
+    also: tuple[str, ...] = option(
+        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
+    ),
+    not_in: tuple[str, ...] = option(metavar="DIR", multiple=True, help="It does not hold in DIR's project any more."),
+    agent: str | None = _OWNER,
+    as_is: bool = _AS_IS,
+    as_json: bool = JSON,
 ) -> None:
     """Give the memory ID another TEXT (`-`: standard input), type, status, or other projects.
 
@@ -195,7 +175,7 @@ def update(
       howcome update mem-3f9a --also ../api --not-in ../web
     """
     new = worded(memory_text(text), as_is=as_is) if text else None
-    with _open() as app:
+    with open_to_read() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
             old.key.hex(),
@@ -214,20 +194,19 @@ def update(
         line = f"{line if supersedes else memory.id} holds in {', '.join(memory.roots)}"
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
-    if as_json:
-        echo(json_line({"superseded": old.id if supersedes else None, **memory_view(memory)}))
-        return
-    echo(line)
-    if redacted := words.taken_out(new or "", memory.text) if supersedes and new else []:
+    report({"superseded": old.id if supersedes else None, **memory_view(memory)}, [line], as_json=as_json)
+    redacted = words.taken_out(new, memory.text) if supersedes and new and not as_json else []
+    if redacted:
         echo(_redacted(redacted), err=True)
 
 
-@click.command()
-@_ID
-@click.option("--wrong", "is_wrong", is_flag=True, help="It is wrong: nothing that says the same is learnt again.")
-@_OWNER
-@_JSON
-def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) -> None:
+@click_command
+def forget(
+    memory_id: str = _ID,
+    is_wrong: bool = option("--wrong", help="It is wrong: nothing that says the same is learnt again."),
+    agent: str | None = _OWNER,
+    as_json: bool = JSON,
+) -> None:
     """Take the memory ID out of every search. `howcome restore ID` brings it back, `howcome purge ID` erases it.
 
     With --wrong it is remembered by its meaning: what sessions say the same, in whatever words, becomes no memory
@@ -238,32 +217,28 @@ def forget(memory_id: str, agent: str | None, *, is_wrong: bool, as_json: bool) 
       howcome forget mem-3f9a
       howcome forget --wrong mem-3f9a
     """
-    with _open() as app:
+    with open_to_read() as app:
         memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None, is_wrong=is_wrong)
     never = " and not learnt again" if memory.wrong_ms is not None else ""
-    _say(memory, f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back", as_json=as_json)
+    said = f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back"
+    report(memory_view(memory), [said], as_json=as_json)
 
 
-@click.command()
-@_ID
-@_JSON
-def restore(memory_id: str, *, as_json: bool) -> None:
+@click_command
+def restore(memory_id: str = _ID, as_json: bool = JSON) -> None:
     """Bring the forgotten memory ID back.
 
     \b
     Example:
       howcome restore mem-3f9a
     """
-    with _open() as app:
+    with open_to_read() as app:
         memory = app.memories.restore(clean_argument(memory_id))
-    _say(memory, f"{memory.id} is {memory.state}", as_json=as_json)
+    report(memory_view(memory), [f"{memory.id} is {memory.state}"], as_json=as_json)
 
 
-@click.command()
-@_ID
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-@_JSON
-def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
+@click_command
+def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) -> None:
     """Erase the text and the words of the memory ID from the rows and their log, and look whether it is gone.
 
     Looked into are all files in HOWCOME_HOME, and the text of every event. What a session said in the same words is
@@ -274,39 +249,35 @@ def purge(memory_id: str, *, yes: bool, as_json: bool) -> None:
     Example:
       howcome purge mem-3f9a
     """
-    with _open() as app:
+    with open_to_read() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
             echo(memory_brief(memory_view(memory), now_ms()), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
-        report = app.memories.purge(memory.key.hex())
+        purged = app.memories.purge(memory.key.hex())
     if as_json:
         names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
-        echo(json_line({name: getattr(report, name) for name in names}))
+        echo(json_line({name: getattr(purged, name) for name in names}))
     else:
-        echo_text(_erased(report))
-        if report.unseen:
-            echo(f"not looked into: {report.unseen}")
-    if report.is_gone is None or _strays(report):
+        echo_text(_erased(purged))
+        if purged.unseen:
+            echo(f"not looked into: {purged.unseen}")
+    if purged.is_gone is None or _strays(purged):
         raise click.exceptions.Exit(1)
 
 
-def _say(memory: Memory, line: str, *, as_json: bool) -> None:
-    echo(json_line(memory_view(memory)) if as_json else line)
-
-
-def _erased(report: PurgeReport) -> str:
-    if report.is_gone:
-        where = "in no table of the store" if report.unseen else "nowhere in the store's files"
-        return f"{report.id} is erased: its words are {where}; only the id is kept"
-    if report.is_gone is None:
-        return f"{report.id} is erased, but whether anything is left of it was not verified: {report.problem}"
-    lines = [f"{report.id} is erased, but the same words, or much of them, still stand in the store:"]
-    if report.events:
-        lines.append(f"  {_named(report.events, 'event')}: a session said them, and purge leaves what was said")
-    if report.memories:
-        lines.append(f"  {_named(report.memories, 'memory', 'memories')}: `howcome purge {report.memories[0]}`")
-    if strays := _strays(report):
+def _erased(done: PurgeReport) -> str:
+    if done.is_gone:
+        where = "in no table of the store" if done.unseen else "nowhere in the store's files"
+        return f"{done.id} is erased: its words are {where}; only the id is kept"
+    if done.is_gone is None:
+        return f"{done.id} is erased, but whether anything is left of it was not verified: {done.problem}"
+    lines = [f"{done.id} is erased, but the same words, or much of them, still stand in the store:"]
+    if done.events:
+        lines.append(f"  {_named(done.events, 'event')}: a session said them, and purge leaves what was said")
+    if done.memories:
+        lines.append(f"  {_named(done.memories, 'memory', 'memories')}: `howcome purge {done.memories[0]}`")
+    if strays := _strays(done):
         lines.append(f"  {', '.join(strays)}: end the agents' sessions and purge it again; delete copies of yours")
     return "\n".join(lines)
 
@@ -317,7 +288,7 @@ def _named(ids: list[str], one: str, many: str = "") -> str:
     return f"{counted(len(ids), one, many)} ({', '.join(ids[:_SHOWN_TRACES])}{more})"
 
 
-def _strays(report: PurgeReport) -> list[str]:
+def _strays(done: PurgeReport) -> list[str]:
     """Files that hold the words although no event and no other memory does."""
-    is_known = bool(report.events or report.memories)
-    return [name for name in report.files if not (is_known and is_live(name))]
+    is_known = bool(done.events or done.memories)
+    return [name for name in done.files if not (is_known and is_live(name))]

@@ -7,18 +7,8 @@ import time
 from collections.abc import Sequence
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    SHORT_SESSION,
-    check_scope,
-    clean_argument,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import argument, command, option
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
 from howcome.domain.stored import Found
@@ -26,14 +16,8 @@ from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
-from howcome.present.render import json_line
-from howcome.present.screen import Row, day, show_rows
-from howcome.present.terminal import echo
-from howcome.present.views import (
-    contradiction_of,
-    hit_view,
-    kind_of,
-)
+from howcome.present.screen import Row, day, report_rows
+from howcome.present.views import contradiction_of, hit_view, kind_of
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
@@ -43,34 +27,20 @@ INDEX_WAIT_S = 1.0
 
 
 @command
-@argument("text", nargs=-1, required=True)
-@option("--limit", "-n", type=range(1, 1001), default=10, show_default=True, help="At most so many.")
-@ALL_PROJECTS
-@PROJECT
-@option("--by", type=("session",), help="One row a session, by its best passage.")
-@option("--before", metavar="TIME", help="Only what is older than TIME.")
-@option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@option("--type", "types", type=TYPES, multiple=True, help="Only this kind of event or memory.")
-@option("--session", help="Only this session, of any project (any unique beginning of its id).")
-@option("--agent", help="Only this agent's sessions, or the memories that it owns.")
-@option("--subsystem", metavar="NAME", help="Only what is about this workspace package or folder.")
-@option("--explain", "is_explained", is_flag=True, help="Say why each hit is there.")
-@JSON
 def search(
-    text: tuple[str, ...],
-    limit: int,
-    *,
-    all_projects: bool,
-    project: str | None,
-    by: str | None,
-    before: str | None,
-    since: str | None,
-    types: tuple[str, ...],
-    session: str | None,
-    agent: str | None,
-    subsystem: str | None,
-    is_explained: bool,
-    as_json: bool,
+    text: tuple[str, ...] = argument(nargs=-1, required=True),
+    limit: int = option("-n", type=range(1, 1001), default=10, help="At most so many."),
+    all_projects: bool = ALL_PROJECTS,
+    project: str | None = PROJECT,
+    by: str | None = option(type=("session",), help="One row a session, by its best passage."),
+    before: str | None = option(metavar="TIME", help="Only what is older than TIME."),
+    since: str | None = option(metavar="TIME", help="Only what is not older than TIME."),
+    types: tuple[str, ...] = option("--type", type=TYPES, multiple=True, help="Only this kind of event or memory."),
+    session: str | None = option(help="Only this session, of any project (any unique beginning of its id)."),
+    agent: str | None = option(help="Only this agent's sessions, or the memories that it owns."),
+    subsystem: str | None = option(metavar="NAME", help="Only what is about this workspace package or folder."),
+    is_explained: bool = option("--explain", help="Say why each hit is there."),
+    as_json: bool = JSON,
 ) -> None:
     """Search what was said and done, best first.
 
@@ -126,10 +96,8 @@ def search(
             report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
         report, rows, notes = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
-    if as_json:
-        echo(json_line(report))
-        return
-    show_rows(rows, [word for word in asked.split() if word.lower() not in STOP_WORDS], notes)
+    words = [word for word in asked.split() if word.lower() not in STOP_WORDS]
+    report_rows(report, rows, words, notes, as_json=as_json)
 
 
 def _answers(

@@ -1,40 +1,139 @@
-"""`howcome share`: a team's memories, as files of its repository."""
+"""Memories that leave this machine: `howcome sync`, `howcome share`, and what a member of a team does."""
 
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.cli.arguments import clean_argument, confirm, open_to_read
+from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
-from howcome.present.render import counted, json_line, plain
+from howcome.present.render import counted, iso_time, json_line, plain
+from howcome.present.screen import report
 from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
+if TYPE_CHECKING:
+    from howcome.memory.syncing import SyncReport
+    from howcome.memory.team_server import TeamReport
+
+MAX_KEY_CHARS = 1000
+_SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
+Keep a copy of it: nobody opens the files without it.
+Now run: howcome sync
+On each other machine, with a copy of that file:
+  howcome sync init --remote '{remote}' --key FILE"""
+_STATUS = "{remote}  {shared} shared  last run {run}  key {key}"
+_OUTSIDE = " (fetched pages, tools' output, imports to review)"
+_REMOVED = "This machine syncs with none. The memories stay here, and what is shared stays where it is."
 _COMMIT = (
     "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
     " .git/hooks/pre-commit, and make that executable"
 )
+MAX_TOKEN_CHARS = 200
+_JOINED = """This machine is in team {team} as {person} (it may {may}).
+In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
+others shared. While an agent runs, both go on by themselves."""
+_SETTLES = "`howcome team review NUMBER --accept` or `--refuse` settles one."
 
 
-@click.command()
-@click.argument("memories", nargs=-1, metavar="[MEMORY]...")
-@click.option("--project", "is_project", is_flag=True, help="All of this project that were kept by hand or pinned.")
-@click.option("--receive", "is_receive", is_flag=True, help="Put what teammates shared on the review list.")
-@click.option("--check", "is_check", is_flag=True, help="Check the files: form, signature, secrets (before a commit).")
-@click.option("--resolve", "is_resolve", is_flag=True, help="Of files that git could not merge, take the later side.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click_command
+def sync(
+    action: str | None = argument(type=("init", "status", "remove"), required=False),
+    remote: str | None = option(metavar="URL|FOLDER", help="init: a git remote, or a folder that is shared."),
+    key_file: str | None = option(
+        "--key", metavar="FILE", help="init: the key of your first machine (`-`: standard input)."
+    ),
+    yes: bool = option("-y", help="remove: do not ask."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
+    """Bring your memories to your other machines, and theirs here.
+
+    They meet in a private git repository (a branch `howcome` of it) or in any folder that is shared (Syncthing,
+    Dropbox, a disk). Each memory is a file there that only your key opens. Run it as often as you like, on every
+    machine: forgetting and purging travel, too, and of two changes the later one holds. What is from outside the
+    conversation, of excluded projects, or holds a secret stays here. Sessions and their events are not sent.
+
+    \b
+    Examples:
+      howcome sync init --remote git@example.org:me/memories.git
+      ssh laptop cat .howcome/sync/key | howcome sync init --remote git@example.org:me/memories.git --key -
+      howcome sync
+      howcome sync status
+      howcome sync remove
+    """
+    from howcome.memory.syncing import NOT_SET_UP
+
+    if (remote or key_file) and action != "init":
+        raise click.UsageError("--remote and --key belong to init")
+    if action == "init" and not remote:
+        raise click.UsageError("init needs --remote URL|FOLDER")
+    if action == "remove":
+        confirm("Disconnect this machine, and delete its copy of the key", yes=yes, err=as_json)
+    with open_app(read_settings(os.environ), create=action not in ("status", "remove")) as app:
+        work = app.sharing.sync()
+        if action == "init":
+            _print(work.set_up(str(remote), _key_of(key_file)), _SET_UP, as_json=as_json)
+        elif action == "status":
+            facts = work.status()
+            run_ms = facts.get("run_ms")
+            facts |= {"run": iso_time(run_ms)} if isinstance(run_ms, int) else {}
+            _print(facts, _STATUS if facts["remote"] else NOT_SET_UP, as_json=as_json)
+        elif action == "remove":
+            work.remove()
+            _print({"remote": None}, _REMOVED, as_json=as_json)
+        else:
+            _print_run(work.run(), as_json=as_json)
+
+
+def _key_of(file: str | None) -> str:
+    """The key that a file holds."""
+    from howcome.memory.syncing import NO_KEY
+
+    if file is None:
+        return ""
+    try:
+        with click.open_file(file, errors="replace") as stream:
+            return str(stream.read(MAX_KEY_CHARS)).strip() or NO_KEY
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+
+
+def _print(facts: dict[str, object], text: str, *, as_json: bool) -> None:
+    report(facts, [line.format_map({"run": "not yet", **facts}) for line in text.splitlines()], as_json=as_json)
+
+
+def _print_run(done: SyncReport, *, as_json: bool) -> None:
+    from howcome.memory.syncing import FROM_OUTSIDE
+
+    said = [f"{done.brought} came, {done.changed} changed, {done.purged} purged here; {done.sent} sent"]
+    for reason, count in done.kept_back.items():
+        said.append(f"kept back: {count} {reason}{_OUTSIDE if reason == FROM_OUTSIDE else ''}")
+    if done.unreadable:
+        said.append(
+            f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
+        )
+    report(asdict(done), said, as_json=as_json)
+    for problem in [] if as_json else done.problems:
+        echo(plain(f"howcome: {problem}"), err=True)
+    if done.problems:
+        raise click.exceptions.Exit(1)
+
+
+@click_command
 def share(
-    memories: tuple[str, ...],
-    *,
-    is_project: bool,
-    is_receive: bool,
-    is_check: bool,
-    is_resolve: bool,
-    as_json: bool,
+    memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."),
+    is_project: bool = option("--project", help="All of this project that were kept by hand or pinned."),
+    is_receive: bool = option("--receive", help="Put what teammates shared on the review list."),
+    is_check: bool = option("--check", help="Check the files: form, signature, secrets (before a commit)."),
+    is_resolve: bool = option("--resolve", help="Of files that git could not merge, take the later side."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Write memories into this repository (.howcome/memories), for your team to pull and review.
 
@@ -65,11 +164,11 @@ def share(
         facts = {"resolved": said}
     elif is_receive:
         with open_app(read_settings(os.environ)) as app:
-            report = app.sharing.team().receive(here)
-        problems = [reason for _, reason in report.problems]
-        facts = {"added": report.added, "known": report.known, "problems": problems}
-        hint = ": howcome memories --review" if report.added else ""
-        said = [f"{counted(report.added, 'memory', 'memories')} to review{hint}", *problems]
+            came = app.sharing.team().receive(here)
+        problems = [reason for _, reason in came.problems]
+        facts = {"added": came.added, "known": came.known, "problems": problems}
+        hint = ": howcome memories --review" if came.added else ""
+        said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
     else:
         with open_to_read() as app:
             shared = app.sharing.team().share(here, memories)
@@ -77,7 +176,141 @@ def share(
         said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
         said += [f"{ident} is not shared: {reason}" for ident, reason in shared.left_out.items()]
         said += [_COMMIT] if shared.written else []
-    for line in [json_line(facts)] if as_json else said:
-        echo(plain(line))
+    report(facts, map(plain, said), as_json=as_json)
     if problems:
+        raise click.exceptions.Exit(1)
+
+
+@click_command
+def join(url: str = argument(), as_json: bool = JSON) -> None:
+    """Make this machine a member of a team; the token is asked for, or read from standard input.
+
+    \b
+    Examples:
+      howcome team join https://team.example.org
+      pass show acme-token | howcome team join https://team.example.org
+    """
+    if sys.stdin.isatty():
+        token = click.prompt("Token", hide_input=True, err=True)
+    else:
+        token = sys.stdin.readline(MAX_TOKEN_CHARS)
+    with open_app(read_settings(os.environ)) as app:
+        facts = app.sharing.team_server().join(clean_argument(url), str(token).strip())
+    may = "read and write" if facts["scope"] == "write" else "read only"
+    report(facts, map(plain, _JOINED.format_map({**facts, "may": may}).splitlines()), as_json=as_json)
+
+
+@click_command
+def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), as_json: bool = JSON) -> None:
+    """Share this repository's memories with the team: those named, or all kept by hand or pinned, then and later.
+
+    What is from outside the conversation, of an excluded project, or holds a secret or a private span stays here. What
+    you forget is withdrawn. Sessions and events are never sent.
+
+    \b
+    Examples:
+      howcome team push
+      howcome team push mem-3f9a
+    """
+    with open_to_read() as app:
+        done = app.sharing.team_server().push(clean_argument(current_folder(os.environ)), memories)
+    _print_shared(done, as_json=as_json, must=bool(memories))
+
+
+@click_command
+def pull(as_json: bool = JSON) -> None:
+    """Bring what teammates shared of this repository; it waits for your review, and no session is told it before.
+
+    \b
+    Examples:
+      howcome team pull && howcome team review
+    """
+    with open_app(read_settings(os.environ)) as app:
+        done = app.sharing.team_server().pull(clean_argument(current_folder(os.environ)))
+    _print_shared(done, as_json=as_json)
+
+
+@click_command
+def review(
+    numbers: tuple[int, ...] = argument(nargs=-1, type=int, metavar="[NUMBER]..."),
+    is_accepted: bool = option("--accept", help="They become yours, with their author as owner."),
+    is_refused: bool = option("--refuse", help="They are forgotten, and are not brought again."),
+    as_json: bool = JSON,
+) -> None:
+    """List what came from the team and waits, of all repositories; accept or refuse it by number.
+
+    \b
+    Examples:
+      howcome team review
+      howcome team review 12 13 --accept
+      howcome team review 14 --refuse
+    """
+    if bool(numbers) != (is_accepted or is_refused) or (is_accepted and is_refused):
+        raise click.UsageError("name numbers with --accept or with --refuse, or nothing to see what waits")
+    with open_to_read() as app:
+        waiting = app.sharing.team_server().waiting()
+        if unknown := sorted({*numbers} - {pair.row for pair in waiting}):
+            raise UsageError(f"{unknown[0]} does not wait: howcome team review")
+        for number in dict.fromkeys(numbers):
+            app.memories.settle(number, "newer" if is_accepted else "older")
+    if not numbers:
+        from howcome.cli.memories import print_reviews
+
+        print_reviews(waiting, as_json=as_json, settles=_SETTLES)
+        return
+    facts = {"accepted" if is_accepted else "refused": sorted({*numbers})}
+    said = f"{counted(len({*numbers}), 'memory', 'memories')} {'accepted' if is_accepted else 'refused'}"
+    echo(json_line(facts) if as_json else said)
+
+
+@click_command
+def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) -> None:
+    """End this machine's membership, and delete its token. What was pushed stays there, what came stays here.
+
+    \b
+    Examples:
+      howcome team leave
+    """
+    confirm("Delete this machine's token", yes=yes, err=as_json)
+    with open_to_read() as app:
+        app.sharing.team_server().leave()
+    echo(json_line({"left": True}) if as_json else "This machine is in no team.")
+
+
+def membership(*, as_json: bool) -> None:
+    """Prints what this machine is a member of.
+
+    Raises:
+        UsageError: of nothing.
+    """
+    from howcome.memory.team_server import NOT_JOINED
+
+    with open_app(read_settings(os.environ)) as app:
+        facts = app.sharing.team_server().status()
+    if not facts:
+        raise UsageError(f"{NOT_JOINED}; to administer a team, give --database")
+    run_ms = facts["run_ms"]
+    run = iso_time(run_ms) if isinstance(run_ms, int) else "not yet"
+    said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
+    said += [f"last run {run}", f"pushes: {_listed(facts['pushes'])}", f"pulls: {_listed(facts['pulls'])}"]
+    said += [f"problem: {facts['problem']}"] if facts["problem"] else []
+    report(facts, map(plain, said), as_json=as_json)
+
+
+def _listed(names: object) -> str:
+    return ", ".join(map(str, names)) if isinstance(names, list) and names else "nothing"
+
+
+def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
+    said = []
+    if done.pushed or done.withdrawn or not (done.to_review or done.taken_back):
+        said.append(f"{counted(done.pushed, 'memory', 'memories')} pushed, {done.withdrawn} withdrawn")
+    if done.to_review or done.taken_back:
+        hint = ": howcome team review" if done.to_review else ""
+        said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
+    said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
+    report(asdict(done), map(plain, said), as_json=as_json)
+    for problem in [] if as_json else done.problems:
+        echo(plain(f"howcome: {problem}"), err=True)
+    if done.problems or (must and done.left_out):
         raise click.exceptions.Exit(1)

@@ -10,25 +10,27 @@ import click
 
 from howcome.app import now_ms, open_app
 from howcome.cli.arguments import open_to_read
+from howcome.cli.declared import JSON, click_command, option
 from howcome.domain.spending import DAY_MS, OVER_BUDGET
 from howcome.errors import StoreMissingError
 from howcome.present.moments import moment_ms
-from howcome.present.render import counted, json_line
+from howcome.present.render import counted
+from howcome.present.screen import report
 from howcome.present.spent import facts_of, gather
-from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
 DEFAULT_DAYS = 30
 MAX_RECEIPTS = 1000
 
 
-@click.command()
-@click.option("--since", metavar="TIME", help=f"Only what is not older than TIME (default: {DEFAULT_DAYS}d).")
-@click.option("--limit", type=click.IntRange(0, MAX_RECEIPTS), default=20, show_default=True, help="Newest receipts.")
-@click.option("--stop", is_flag=True, help="No process makes a call from now on.")
-@click.option("--go", is_flag=True, help="Calls may be made again, as far as the caps allow.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bool) -> None:
+@click_command
+def spending(
+    since: str | None = option(metavar="TIME", help=f"Only what is not older than TIME (default: {DEFAULT_DAYS}d)."),
+    limit: int = option(type=range(MAX_RECEIPTS + 1), default=20, help="Newest receipts."),
+    stop: bool = option(help="No process makes a call from now on."),
+    go: bool = option(help="Calls may be made again, as far as the caps allow."),
+    as_json: bool = JSON,
+) -> None:
     """Show every call of the language model: what is left today, totals by day, purpose and model, and receipts.
 
     Nothing is spent before llm is set and both llm_daily_calls and llm_daily_tokens are above 0. Each attempt is a
@@ -56,11 +58,7 @@ def spending(since: str | None, limit: int, *, stop: bool, go: bool, as_json: bo
             facts = gather(app, since_ms, limit)
     except StoreMissingError:
         facts = facts_of(settings, (0, 0), None, [], 0)
-    if as_json:
-        echo(json_line(facts))
-        return
-    for line in _lines(facts):
-        echo(line)
+    report(facts, _lines(facts), as_json=as_json)
 
 
 def _lines(facts: Mapping[str, Any]) -> list[str]:

@@ -1,34 +1,32 @@
-"""`howcome stats`: what sessions did, what that cost, and what came before rework."""
+"""`howcome stats` and `patterns`: what sessions did, what that cost, and what goes wrong again and again."""
 
 from __future__ import annotations
 
-from howcome.cli.arguments import (
-    ALL_PROJECTS,
-    JSON,
-    PROJECT,
-    check_scope,
-    is_unknown,
-    open_to_read,
-    option_ms,
-    scope_of,
-)
-from howcome.cli.declared import command, option
+from typing import TYPE_CHECKING, Any
+
+from howcome.cli.arguments import check_scope, is_unknown, open_to_read, option_ms, scope_of
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
+from howcome.domain.candidates import users_words
 from howcome.learn.telemetry.counting import BY
-from howcome.present.render import json_line
-from howcome.present.screen import show_table
-from howcome.present.statistics import HEADS, gather, group_row, lines_of, rework_rows
+from howcome.present.render import counted, iso_time, json_line
+from howcome.present.screen import Row, report_rows, show_table
 from howcome.present.terminal import echo
 
+if TYPE_CHECKING:
+    from howcome.learn.telemetry.patterns import Pattern
+
 NOTHING = "Nothing was called here in that time."
+NO_PATTERN = "Nothing failed in two sessions in the same way here and was solved in a way that says how."
 
 
 @command
-@option("--since", metavar="TIME", help="Only what is not older than TIME.")
-@option("--by", type=tuple(BY), help="Tell these apart.")
-@PROJECT
-@ALL_PROJECTS
-@JSON
-def stats(since: str | None, by: str | None, project: str | None, *, all_projects: bool, as_json: bool) -> None:
+def stats(
+    since: str | None = option(metavar="TIME", help="Only what is not older than TIME."),
+    by: str | None = option(type=tuple(BY), help="Tell these apart."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
+) -> None:
     """Count what sessions did: calls, reads and edits, failures, rework, compactions, tokens; and what precedes rework.
 
     Everything is counted when you ask, from the stored events. Tokens and cost are read from the transcripts that are
@@ -42,6 +40,8 @@ def stats(since: str | None, by: str | None, project: str | None, *, all_project
       howcome stats --since 30d --by week
       howcome stats --all-projects --by project --json
     """
+    from howcome.present.statistics import HEADS, gather, group_row, lines_of, rework_rows
+
     check_scope(project, all_projects=all_projects)
     since_ms = option_ms(since, "--since") or 0
     with open_to_read() as app:
@@ -59,3 +59,81 @@ def stats(since: str | None, by: str | None, project: str | None, *, all_project
         if by is not None:
             echo("")
             show_table([(by, *HEADS), *(group_row(by, *pair) for pair in facts["by"].items())])
+
+
+@command
+def patterns(
+    limit: int = option(type=range(1, 1001), default=10, metavar="N", help="At most so many."),
+    is_all: bool = option("--all", help="Also failures for which no fix was seen."),
+    since: str | None = option(metavar="TIME", help="Only sessions that are not older than TIME."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
+) -> None:
+    """Show what goes wrong again and again: in how many sessions, what it costs, and the fix that worked.
+
+    Failures are one class when the same tool or program complains of the same, or when the same thing helps. The
+    fix is what was different in two of five solved cases or more. A value that was wrong in several sessions is
+    named with the one that worked. What is solved by changing files (a failing test, a type error) has no fix, nor
+    has what says itself what to do. Minutes and calls count until it worked; a pause counts as three minutes at
+    most. The last line of each is for an instructions file (CLAUDE.md, AGENTS.md). What you said in three sessions
+    comes last.
+
+    \b
+    Examples:
+      howcome patterns
+      howcome patterns --since 30d --limit 3
+      howcome patterns --all
+      howcome patterns --all-projects --json
+    """
+    check_scope(project, all_projects=all_projects)
+    found: list[dict[str, Any]] = []
+    said: list[dict[str, Any]] = []
+    without = 0
+    with open_to_read() as app:
+        scope = scope_of(app, project, all_projects=all_projects)
+        if not is_unknown(scope):
+            every = app.telemetry.patterns(scope, option_ms(since, "--since") or 0)
+            wanted = every if is_all else [one for one in every if one.fix]
+            found, without = [_view(one) for one in wanted[:limit]], sum(not one.fix for one in every)
+            said = [
+                {"text": users_words(one.text), "sessions": sessions, "id": one.id}
+                for one, sessions in app.telemetry.corrections(scope)[:limit]
+            ]
+    rows = [_row(one) for one in found]
+    rows += [Row(f"You said: {one['text']}", (counted(one["sessions"], "session"), one["id"])) for one in said]
+    notes = [] if rows else [NO_PATTERN]
+    if without and not is_all:
+        notes.append(f"{counted(without, 'more failure')} came in several sessions without a fix: --all")
+    facts = {"failures": found, "without_fix": without, "corrections": said}
+    report_rows(facts, rows, notes=notes, as_json=as_json)
+
+
+def _view(one: Pattern) -> dict[str, Any]:
+    minutes, calls, median = one.cost
+    return {
+        "name": one.name,
+        "size": len(one.failed),
+        "sessions": one.sessions,
+        "drift": one.drift,
+        "trend": {"earlier_half": one.trend[0], "later_half": one.trend[1]},
+        "solved": len(one.solved),
+        "minutes": round(minutes, 1),
+        "median_minutes": round(median, 2),
+        "calls": calls,
+        "last": iso_time(one.failed[-1].call.order_ms),
+        "fix": one.fix or None,
+        "sentence": one.sentence or None,
+        "events": [failed.call.id for failed in one.failed[-3:]],
+    }
+
+
+def _row(view: dict[str, Any]) -> Row:
+    took = f"{view['solved']} solved, in {view['minutes']:.0f} min and {counted(view['calls'], 'call')}"
+    about = (
+        f"{counted(view['size'], 'time')} in {counted(view['sessions'], 'session')}",
+        view["drift"],
+        took if view["solved"] else "never solved",
+        view["events"][-1],
+    )
+    return Row(view["name"], about, [view["sentence"] or "No fix was seen that its message does not say."])

@@ -9,7 +9,7 @@ from typing import Any
 
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import open_to_read
-from howcome.cli.declared import command, option
+from howcome.cli.declared import JSON, command, option
 from howcome.clients.discover import Found, known_transcripts
 from howcome.clients.spool import spool_counts
 from howcome.doctor.facts import (
@@ -40,9 +40,9 @@ QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook
 
 
 @command
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option("--check", is_flag=True, help="Also check the database's integrity (reads all of it).")
-def status(*, as_json: bool, check: bool) -> None:
+def status(
+    as_json: bool = JSON, check: bool = option(help="Also check the database's integrity (reads all of it).")
+) -> None:
     """Show counts, sizes, the last ingest, unread bytes, quarantined records, connected agents, and what runs.
 
     `howcome doctor` says what to do about it.
@@ -80,17 +80,18 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         by_kind: Whether to count what reads every row: events by type (half a second a million).
     """
     place, folder, (rows_bytes, index_bytes), _ = app.health.place()
+    unread = unread_transcripts(app, transcripts)
     facts: dict[str, object] = {
         "home": home,
         "store": place if app.settings.store else home,
-        "counts": _counts(app, by_kind=by_kind),
+        "counts": {**app.health.counts(), **({"events_by_type": app.health.kinds()} if by_kind else {})},
         **_accounts(app),
         "sizes": {
             "database_bytes": rows_bytes,
             "index_bytes": _folder_size(os.path.join(folder, "index")) + index_bytes,
         },
         **dict(zip(("memories", "vanished_memories"), app.health.memories(), strict=True)),
-        "unread": _unread(app, transcripts),
+        "unread": {"files": len(unread), "bytes": sum(missing for _, missing in unread)},
         "index_lag_rows": app.index.lag(),
         "embedding": vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
@@ -116,13 +117,6 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
     return facts
 
 
-def _counts(app: App, *, by_kind: bool) -> dict[str, object]:
-    counts: dict[str, object] = {**app.health.counts()}
-    if by_kind:
-        counts["events_by_type"] = app.health.kinds()
-    return counts
-
-
 def _accounts(app: App) -> dict[str, object]:
     """What became of every record and byte that was read."""
     accounts = app.health.sources()
@@ -143,11 +137,6 @@ def _accounts(app: App) -> dict[str, object]:
     }
 
 
-def _unread(app: App, transcripts: Sequence[Found]) -> dict[str, int]:
-    unread = unread_transcripts(app, transcripts)
-    return {"files": len(unread), "bytes": sum(missing for _, missing in unread)}
-
-
 def _size(path: str) -> int:
     try:
         return os.stat(path).st_size
@@ -164,6 +153,10 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
     rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
     lag, waiting = facts["index_lag_rows"], facts["spool"]
+    agents = [
+        f"{one['agent']} ({counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''})"
+        for one in facts["agents"]
+    ]
     lines = [
         ("store", facts["store"]),
         ("holds", stored(counts)),
@@ -174,7 +167,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}" if unread["files"] else "none"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
         ("vectors", _vectors(facts["embedding"])),
-        ("agents", "; ".join(map(_agent, facts["agents"])) or "none: howcome init"),
+        ("agents", "; ".join(agents) or "none: howcome init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
     if late := late_prompts(facts["prompts"]):
@@ -182,8 +175,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     if unknown := facts["unknown_files"]:
         number, most = counted(sum(unknown.values()), "record"), max(unknown, key=unknown.get)
         lines.append(("unknown", f"no reader knows {number} of {counted(len(unknown), 'file')}, most in {most}"))
-    if facts["quarantine"]["records"]:
-        lines.append(("quarantine", _quarantined(facts["quarantine"])))
+    if records := facts["quarantine"]["records"]:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in facts["quarantine"]["reasons"].items())
+        lines.append(("quarantine", counted(records, "record") + (f" ({reasons})" if reasons else "")))
     if facts["vanished_memories"]:
         gone = counted(len(facts["vanished_memories"]), "memory", "memories")
         lines.append(("vanished", f"{gone} kept by hand, with an earlier database: howcome doctor"))
@@ -227,12 +221,3 @@ def _memories(counts: dict[str, dict[str, int]]) -> str:
     types = ", ".join(counted(count, name, plural[name]) for name, count in counts["by_type"].items())
     open_ones = counts["by_status"].get("open", 0)
     return f"{live} ({types}); {open_ones} open" if live else "none"
-
-
-def _agent(connected: dict[str, Any]) -> str:
-    return f"{connected['agent']} ({counted(len(connected['hooks']), 'hook')}{', MCP' if connected['mcp'] else ''})"
-
-
-def _quarantined(quarantine: dict[str, Any]) -> str:
-    reasons = ", ".join(f"{count} {reason}" for reason, count in quarantine["reasons"].items())
-    return counted(quarantine["records"], "record") + (f" ({reasons})" if reasons else "")

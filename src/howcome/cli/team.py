@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib.util import find_spec
 
 import click
 
-from howcome.cli.teaming import join, leave, membership, pull, push, review
-from howcome.errors import MissingError, UsageError
+from howcome.cli.arguments import require_extra
+from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.cli.sharing import join, leave, membership, pull, push, review
+from howcome.errors import UsageError
 from howcome.present.render import json_line, plain
+from howcome.present.screen import report
 from howcome.present.terminal import echo
 
 TYPE_CHECKING = False
@@ -22,11 +24,14 @@ if TYPE_CHECKING:
 DATABASE = "HOWCOME_TEAM_DATABASE"
 PORT = 7420
 _PARTS = ("mcp", "psycopg", "psycopg_pool", "starlette", "uvicorn")
-_database = click.option(
-    "--database", metavar="DSN", envvar=DATABASE, required=True, show_envvar=True,
+_database = option(
+    "--database",
+    metavar="DSN",
+    envvar=DATABASE,
+    required=True,
+    show_envvar=True,
     help="The team's database: postgresql://user@host/name. A password may stand in PGPASSWORD or ~/.pgpass.",
-)  # fmt: skip
-_as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+)
 _CREATED = """The team {team} is there. Invite people: howcome team invite {team} NAME
 Serve it as the role {role}, which sees only what a token may see:
   {environment}=postgresql://{role}@HOST/NAME PGPASSWORD=… howcome serve"""
@@ -55,11 +60,8 @@ def team() -> None:
     """
 
 
-@team.command()
-@click.argument("name")
-@_database
-@_as_json
-def create(name: str, database: str, *, as_json: bool) -> None:
+@click_command
+def create(name: str = argument(), database: str = _database, as_json: bool = JSON) -> None:
     """Make a team, and the tables and the role of the server if they are missing.
 
     \b
@@ -76,27 +78,18 @@ def create(name: str, database: str, *, as_json: bool) -> None:
     _say(facts, said, as_json=as_json)
 
 
-@team.command()
-@click.argument("name", metavar="TEAM")
-@click.argument("person")
-@click.option("--read-only", is_flag=True, help="The token reads and adds nothing.")
-@click.option(
-    "--repository", "repositories", multiple=True, metavar="HOST/OWNER/NAME", help="Only this one; repeat it."
-)
-@click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="It expires after so many.")
-@click.option("--admin", "is_admin", is_flag=True, help="This person may change and withdraw what others wrote.")
-@_database
-@_as_json
+@click_command
 def invite(
-    name: str,
-    person: str,
-    repositories: tuple[str, ...],
-    days: int,
-    database: str,
-    *,
-    read_only: bool,
-    is_admin: bool,
-    as_json: bool,
+    name: str = argument(metavar="TEAM"),
+    person: str = argument(),
+    read_only: bool = option(help="The token reads and adds nothing."),
+    repositories: tuple[str, ...] = option(
+        "--repository", multiple=True, metavar="HOST/OWNER/NAME", help="Only this one; repeat it."
+    ),
+    days: int = option(type=range(1, 3651), default=365, help="It expires after so many."),
+    is_admin: bool = option("--admin", help="This person may change and withdraw what others wrote."),
+    database: str = _database,
+    as_json: bool = JSON,
 ) -> None:
     """Make a token for a person. It is shown once; the database keeps only a digest of it.
 
@@ -118,12 +111,13 @@ def invite(
     )
 
 
-@team.command()
-@click.argument("name", metavar="TEAM")
-@click.argument("whom", metavar="PERSON|TOKEN|NUMBER")
-@_database
-@_as_json
-def revoke(name: str, whom: str, database: str, *, as_json: bool) -> None:
+@click_command
+def revoke(
+    name: str = argument(metavar="TEAM"),
+    whom: str = argument(metavar="PERSON|TOKEN|NUMBER"),
+    database: str = _database,
+    as_json: bool = JSON,
+) -> None:
     """End a token (its number, or its beginning), or all of a person. It holds from the next request on.
 
     \b
@@ -137,13 +131,14 @@ def revoke(name: str, whom: str, database: str, *, as_json: bool) -> None:
     _say({"revoked": [asdict(one) for one in ended]}, said, as_json=as_json)
 
 
-@team.command()
-@click.argument("name", metavar="TEAM", required=False)
-@click.option(
-    "--database", metavar="DSN", envvar=DATABASE, show_envvar=True, help="To administer: the team's database."
-)
-@_as_json
-def status(name: str | None, database: str | None, *, as_json: bool) -> None:
+@click_command
+def status(
+    name: str | None = argument(metavar="TEAM", required=False),
+    database: str | None = option(
+        metavar="DSN", envvar=DATABASE, show_envvar=True, help="To administer: the team's database."
+    ),
+    as_json: bool = JSON,
+) -> None:
     """Show this machine's team and how far it is; with a database its teams, or the tokens of one.
 
     \b
@@ -172,23 +167,17 @@ def status(name: str | None, database: str | None, *, as_json: bool) -> None:
     _say({"team": name, "tokens": [asdict(one) for one in tokens]}, said or ["no token yet"], as_json=as_json)
 
 
-@click.command()
-@click.option("--address", default="127.0.0.1", show_default=True, help="The IP address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: any free one.")
-@click.option("--name", "names", multiple=True, metavar="HOST[:PORT]", help="A name it is asked by; repeat it.")
-@click.option("--cert", metavar="FILE", help="The certificate (PEM); without one only this machine is served.")
-@click.option("--key", metavar="FILE", help="The certificate's private key (PEM).")
-@_database
-@_as_json
+@click_command
 def serve(
-    address: str,
-    port: int,
-    names: tuple[str, ...],
-    cert: str | None,
-    key: str | None,
-    database: str,
-    *,
-    as_json: bool,
+    address: str = option(default="127.0.0.1", help="The IP address to listen on."),
+    port: int = option(type=range(65_536), default=PORT, help="0: any free one."),
+    names: tuple[str, ...] = option(
+        "--name", multiple=True, metavar="HOST[:PORT]", help="A name it is asked by; repeat it."
+    ),
+    cert: str | None = option(metavar="FILE", help="The certificate (PEM); without one only this machine is served."),
+    key: str | None = option(metavar="FILE", help="The certificate's private key (PEM)."),
+    database: str = _database,
+    as_json: bool = JSON,
 ) -> None:
     """Serve a team's memories: what members' machines push and pull, and MCP at /mcp, with their tokens.
 
@@ -201,7 +190,7 @@ def serve(
       howcome serve --name team.example.org          # behind a proxy on this machine that has the certificate
       howcome serve --address 0.0.0.0 --port 443 --cert fullchain.pem --key key.pem --name team.example.org
     """
-    _require_parts()
+    require_extra("team", "a team's server", *_PARTS)
     if bool(cert) != bool(key):
         raise UsageError("--cert and --key belong together")
     from howcome.teams.shelf import Shelf
@@ -217,7 +206,7 @@ def serve(
 @contextmanager
 def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]]:
     """The administration of a database, and the password of the server's role where it was just made."""
-    _require_parts()
+    require_extra("team", "a team's server", *_PARTS)
     from howcome.teams.admin import Admin
     from howcome.teams.server_role import connect, migrate, require_tables
 
@@ -226,16 +215,9 @@ def _admin(database: str, *, is_new: bool = False) -> Iterator[tuple[Admin, str]
         yield Admin(owner), password
 
 
-for _command in (join, push, pull, review, leave):
+for _command in (create, invite, revoke, status, join, push, pull, review, leave):
     team.add_command(_command)
 
 
-def _require_parts() -> None:
-    if missing := [name for name in _PARTS if find_spec(name) is None]:
-        remedy = "install howcome with its extra `team`"
-        raise MissingError(f"a team's server needs {' and '.join(missing)}: {remedy}", remedy)
-
-
 def _say(facts: dict[str, object], said: list[str], *, as_json: bool) -> None:
-    for line in [json_line(facts)] if as_json else "\n".join(said).splitlines():
-        echo(plain(line))
+    report(facts, map(plain, "\n".join(said).splitlines()), as_json=as_json)

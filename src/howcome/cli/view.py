@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
 
-import click
-
-from howcome.cli.arguments import open_to_read
-from howcome.errors import MissingError
+from howcome.cli.arguments import open_to_read, require_extra
+from howcome.cli.declared import click_command, option
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
 from howcome.settings import current_folder
 
 IDLE_MINUTES = 30
-_PARTS = ("jinja2", "starlette", "uvicorn")
 
 
-@click.command()
-@click.option(
-    "--idle", type=click.IntRange(1, 24 * 60), default=IDLE_MINUTES, show_default=True, metavar="MINUTES",
-    help="End when nobody has looked for so long.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print the link as JSON.")
-def view(idle: int, *, as_json: bool) -> None:
+@click_command
+def view(
+    idle: int = option(
+        type=range(1, 24 * 60 + 1),
+        default=IDLE_MINUTES,
+        metavar="MINUTES",
+        help="End when nobody has looked for so long.",
+    ),
+    as_json: bool = option("--json", help="Print the link as JSON."),
+) -> None:
     """Show in a browser what is known, what was said, what it cost, and take back what is wrong.
 
     Prints a link that only this machine can open; whoever has the link may look and change. It runs until Ctrl-C,
@@ -35,9 +34,7 @@ def view(idle: int, *, as_json: bool) -> None:
       howcome view
       howcome view --idle 5
     """
-    if missing := [name for name in _PARTS if find_spec(name) is None]:
-        remedy = "install howcome with its extra `view`"
-        raise MissingError(f"the viewer needs {' and '.join(missing)}: {remedy}", remedy)
+    require_extra("view", "the viewer", "jinja2", "starlette", "uvicorn")
     open_to_read().close()  # only what writes makes a store
     from howcome.web.server import serve
 

@@ -1,38 +1,58 @@
-"""`howcome why`: what was considered for a prompt, what was said, and which rule held the rest back."""
+"""What prompts were told, `howcome why`; would be told, `howcome try`; and would have been told, `howcome replay`."""
 
 from __future__ import annotations
 
+import os
+import time
+from html import unescape
 from typing import TYPE_CHECKING
 
-import click
-
 from howcome.app import App, now_ms
-from howcome.cli.arguments import check_scope, clean_argument, open_to_read, scope_of
+from howcome.cli.arguments import (
+    UNKNOWN,
+    check_scope,
+    clean_argument,
+    is_unknown,
+    open_to_read,
+    option_ms,
+    scope_of,
+    sessions_of,
+)
+from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, click_command, option
 from howcome.domain.events import USER_PROMPT, squeeze
-from howcome.domain.stored import ID_PREFIX
-from howcome.domain.verdicts import RULES, PastVerdict
-from howcome.errors import NotFoundError, StoreMissingError
+from howcome.domain.stored import ID_PREFIX, SessionSummary
+from howcome.domain.text import tokens
+from howcome.domain.verdicts import PROMPT, RULES, PastVerdict, Verdict
+from howcome.errors import NotFoundError, StoreMissingError, UsageError
 from howcome.present.nothing_found import EMPTY
-from howcome.present.render import counted, json_line
-from howcome.present.screen import Row, day, show_rows
-from howcome.present.terminal import echo
-from howcome.present.views import verdict_view
+from howcome.present.render import counted, iso_time
+from howcome.present.screen import Row, day, report, report_rows
+from howcome.present.views import reminder_view, short_time, verdict_view
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
+    from howcome.evaluate.replay import Moment
     from howcome.present.views import View
 
 LAST = "last"
 _HOOKS = {"UserPromptSubmit": "A prompt", "SessionStart": "A session that began"}
 NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
+LIMIT_S = 60.0
+TOLD_NOTHING = "A new session would be told nothing with it"
+_SESSIONS = 20
+_EVERY = 1_000_000
+_PROMPT_CHARS = 100
+_BEGIN = "(the session begins)"
 
 
-@click.command()
-@click.argument("what", metavar="[PROMPT|SESSION|last]", required=False)
-@click.option("--limit", "-n", type=click.IntRange(1, 1000), default=5, show_default=True, help="Prompts at most.")
-@click.option("--project", metavar="PROJECT", help="Of this project: its folder, or its name.")
-@click.option("--all-projects", is_flag=True, help="Of every project, not only this folder's.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def why(what: str | None, limit: int, *, project: str | None, all_projects: bool, as_json: bool) -> None:
+@click_command
+def why(
+    what: str | None = argument(metavar="[PROMPT|SESSION|last]", required=False),
+    limit: int = option("-n", type=range(1, 1001), default=5, help="Prompts at most."),
+    project: str | None = PROJECT,
+    all_projects: bool = ALL_PROJECTS,
+    as_json: bool = JSON,
+) -> None:
     """Say what was considered for a prompt, what was said, and which rule held the rest back.
 
     PROMPT is the event of a prompt (ev-…, any unique beginning), SESSION the beginning of a session's id; without
@@ -62,10 +82,8 @@ def why(what: str | None, limit: int, *, project: str | None, all_projects: bool
         if what not in (None, LAST):
             raise
         nothing = EMPTY
-    if as_json:
-        echo(json_line({"verdicts": rows}))
-        return
-    show_rows(list(map(_row, rows)), notes=legend(rows) if rows else [nothing])
+    notes = legend(rows) if rows else [nothing]
+    report_rows({"verdicts": rows}, map(_row, rows), notes=notes, as_json=as_json)
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
@@ -111,3 +129,143 @@ def legend(views: list[View]) -> list[str]:
 def because(rule: str) -> str:
     """A rule in words, to go on with; "" where none held anything back."""
     return f"; {rule} ({RULES.get(rule, 'a rule of another version')})" if rule else ""
+
+
+@click_command
+def try_(
+    words: tuple[str, ...] = argument(nargs=-1, required=True, metavar="PROMPT"),
+    project: str | None = option(metavar="PROJECT", help="As in this project: its folder, or its name."),
+    as_json: bool = JSON,
+) -> None:
+    """See what a new session would be told with PROMPT, and which rule holds the rest back.
+
+    It is answered as the agent's hook answers it, in this folder. Nothing is recorded: no receipt counts it.
+
+    \b
+    Examples:
+      howcome try "what did we decide about the retry limit?"
+      howcome try add a retry to the poller --project shop
+    """
+    from howcome.hooks.handlers import prepare
+
+    prompt = clean_argument(" ".join(words))
+    with open_to_read() as app:
+        project_id = scope_of(app, project, all_projects=False).project_id
+        folder = os.getcwd() if project is None else dict(app.projects.roots())[project_id or 0]
+        payload = {"hook_event_name": PROMPT, "prompt": prompt, "cwd": folder, "session_id": ""}
+        reply = prepare(PROMPT, payload, read_settings(os.environ), time.monotonic() + LIMIT_S)
+        cost = tokens(reply.context)
+        kept = (reply.verdict or Verdict(project_id)).kept(reply.said, cost)
+        fields = (kept.project_id, kept.asked, kept.lines, kept.tokens, kept.rule, kept.considered)
+        past = PastVerdict(0, "", PROMPT, now_ms(), kept=fields)
+        [view] = [verdict_view(one) for one in app.search.explained([past])]
+        reply.close()
+    held = [one for one in view["considered"] if one["rule"]]
+    said = [reminder_view(one) for one in reply.said]
+    facts = {"prompt": prompt, "told": reply.context, "tokens": cost, "said": said, "rule": kept.rule, "held": held}
+    lines = [unescape(line) for line in reply.context.splitlines() if line.startswith("[")]
+    told = f"{counted(len(reply.said), 'line')}, {cost} tokens" if lines else f"{TOLD_NOTHING}{because(kept.rule)}"
+    rows = [*map(Row, lines), Row(f"{told}{'. Held back:' if held else ''}", (), considered_lines(held))]
+    report_rows(facts, rows, notes=legend([view]), as_json=as_json)
+
+
+@click_command
+def replay(
+    project: str | None = argument(required=False),
+    session: str | None = option(metavar="ID", help="Only this session (any unique beginning of its id)."),
+    since: str | None = option(
+        metavar="WHEN", help=f"Sessions in which something was said since; else the last {_SESSIONS}."
+    ),
+    as_json: bool = JSON,
+) -> None:
+    """Go through the stored sessions of PROJECT (its folder or its name; this folder's) with the clock set back.
+
+    Each session's begin and each prompt is answered by what had been said before it, as the settings have it now:
+    judge for yourself whether it would have helped. Nothing is changed. The totals say what it would have cost.
+
+    A session counts as distilled as soon as something was said in it.
+
+    WHEN is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
+
+    \b
+    Examples:
+      howcome replay
+      howcome replay shop --since 30d
+      howcome replay --session 6295e04b --json
+    """
+    from howcome.evaluate.replay import replayed
+
+    since_ms = option_ms(since, "--since")
+    with open_to_read() as app:
+        found = _sessions(app, project, session, since_ms)
+        app.search.rehearse()
+        told = [(one, list(replayed(app, one.project, one.name))) for one in found]
+    totals = _totals([moments for _, moments in told])
+    facts = {"sessions": [_view(one, moments) for one, moments in told], "totals": totals}
+    lines = [line for one, moments in told for line in _lines(one, moments)]
+    report(facts, [*lines, _summary(totals)], as_json=as_json)
+
+
+def _sessions(app: App, project: str | None, session: str | None, since_ms: int | None) -> list[SessionSummary]:
+    """The sessions that are meant, the oldest first.
+
+    Raises:
+        UsageError: nothing is stored of the project.
+    """
+    if session is not None:
+        row, _, root = app.events.session_named(clean_argument(session))
+        every = app.events.recent_sessions(app.projects.scope_of(root), _EVERY)
+        return [one for one in every if one.row == row]
+    scope = (
+        scope_of(app, None, all_projects=False)
+        if project is None
+        else sessions_of(app, project, "or the name of one that `howcome projects` lists")
+    )
+    if is_unknown(scope):
+        raise UsageError(UNKNOWN)
+    return app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY, since_ms=since_ms or 0)[::-1]
+
+
+def _view(one: SessionSummary, moments: list[Moment]) -> dict[str, object]:
+    return {
+        "session": one.name, "client": one.client, "branch": next((moment.branch for moment in moments), ""),
+        "moments": [
+            {
+                "ts": iso_time(moment.ts_ms), "prompt": moment.prompt, "tokens": moment.tokens,
+                "lines": [line.head + line.text for line in moment.lines],
+            }
+            for moment in moments
+        ],
+    }  # fmt: skip
+
+
+def _totals(told: list[list[Moment]]) -> dict[str, int]:
+    begun = [moment for moments in told for moment in moments if moment.prompt is None]
+    asked = [moment for moments in told for moment in moments if moment.prompt is not None]
+    return {
+        "sessions": len(begun), "briefings": sum(bool(moment.lines) for moment in begun),
+        "briefing_tokens": sum(moment.tokens for moment in begun), "prompts": len(asked),
+        "answered": sum(bool(moment.lines) for moment in asked),
+        "prompt_tokens": sum(moment.tokens for moment in asked),
+    }  # fmt: skip
+
+
+def _lines(one: SessionSummary, moments: list[Moment]) -> list[str]:
+    branch = next((f", branch {moment.branch}" for moment in moments if moment.branch), "")
+    lines = [f"session {one.name}, {one.client}{branch}"] if moments else []
+    for moment in moments:
+        prompt = _BEGIN if moment.prompt is None else squeeze(moment.prompt, _PROMPT_CHARS)
+        lines.append(f"{short_time(iso_time(moment.ts_ms))}  {prompt}")
+        lines += [f"    {line.head}{line.text}" for line in moment.lines]
+        lines += [f"    ~{moment.tokens} tokens"] if moment.lines else []
+    return [*lines, ""] if lines else []
+
+
+def _summary(totals: dict[str, int]) -> str:
+    spent = totals["briefing_tokens"] + totals["prompt_tokens"]
+    return (
+        f"{counted(totals['sessions'], 'session')}, of which {totals['briefings']} would begin with a briefing;"
+        f" {counted(totals['prompts'], 'prompt')}, of which {totals['answered']} would be answered; ~{spent} tokens in"
+        f" all: {totals['briefing_tokens']} of briefings, {totals['prompt_tokens']} with prompts"
+        f" ({totals['prompt_tokens'] / max(1, totals['prompts']):.1f} a prompt)."
+    )

@@ -119,7 +119,7 @@ class WarmServer:
         found = self._embedder.for_prompts(settings)
         answer = b""
         if found is not None:
-            from howcome.present.asked_embedder import encoded
+            from howcome.present.shared_embedder import encoded
 
             with self._patience.somebody_waits(), suppress(ProviderError):
                 answer = encoded(found.name, found.embed([payload.decode("utf-8", "replace")])[0])

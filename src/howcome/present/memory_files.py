@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from howcome.clients.decode import decode_record
 from howcome.errors import HowcomeError, RecordError, UsageError
 from howcome.files import write_whole
 from howcome.memory.markdown import HEAD
-from howcome.present.render import json_line
 
 MAX_LINE_BYTES, MAX_TEXT_BYTES = 1 << 20, 64 << 20
 """Many times what a memory may be: a longer line is none, and is not read into memory."""
 
 
-def write_export(file: str | None, values: Sequence[Mapping[str, object]], *, force: bool) -> int:
-    """Writes values to a file (0600, in one step) or to standard output; how many lines.
+def write_lines(file: str | None, lines: Iterable[str], *, force: bool) -> None:
+    """Writes lines to a file (0600, in one step) or to standard output.
 
     Raises:
         UsageError: the file is something else that would be lost, or cannot be written there.
     """
-    write_lines(file, [json_line(value) for value in values], force=force)
-    return len(values)
-
-
-def write_lines(file: str | None, lines: Sequence[str], *, force: bool) -> None:
-    """The same for lines of text."""
     data = b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
     if file in (None, "-"):
         sys.stdout.buffer.write(data)

@@ -12,7 +12,7 @@ import sys
 from datetime import UTC, datetime
 from itertools import zip_longest
 
-from howcome.present.render import plain, plain_line
+from howcome.present.render import json_line, plain, plain_line
 from howcome.present.terminal import echo, echo_page, echo_text, screen_size
 from howcome.present.views import kind_of, memory_marks
 
@@ -70,6 +70,22 @@ def say(*lines: str) -> None:
     for line in lines:
         for part in _wrapped(plain_line(line), screen_size()[0]) if wide else [line]:
             echo(part)
+
+
+def report(facts: object, lines: Iterable[str], *, as_json: bool) -> None:
+    """Prints facts as JSON for a program, or lines for a person."""
+    for line in [json_line(facts)] if as_json else lines:
+        echo(line)
+
+
+def report_rows(
+    facts: object, rows: Iterable[Row], words: Iterable[str] = (), notes: Sequence[str] = (), *, as_json: bool
+) -> None:
+    """Prints facts as JSON for a program, or rows for a person; see `show_rows`."""
+    if as_json:
+        echo(json_line(facts))
+    else:
+        show_rows(list(rows), words, notes)
 
 
 def show_table(

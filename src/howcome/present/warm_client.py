@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PROTOCOL = 1
 EMBED = "embed"
-"""Stands for the event when another server wants the vector of a text (`asked_embedder`)."""
+"""Stands for the event when another server wants the vector of a text (`shared_embedder`)."""
 
 ACK = b"+"
 MAX_WAIT_S = 0.5
