@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain.code import CodeFile, GraphState, Neighbour, file_name, file_stem
-from howcome.log.sqlite_reads import one, path_text
+from howcome.log.event_rows import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,12 +9,22 @@ from howcome.log.driver import driver_errors, rows_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, Protocol
 
     import apsw
 
     from howcome.log.driver import GatedConnection
-    from howcome.log.event_log import Gate
+
+    class Gate(Protocol):
+        """What every text goes through before it rests; `version` says by which rules."""
+
+        version: int
+
+        def text(self, text: str) -> str:
+            """A text as it may rest; one that rests already stays as it is."""
+
+        def value(self, value: object) -> object:
+            """Decoded JSON as it may rest."""
 
 
 ALL_ROWS = (1 << 63) - 1

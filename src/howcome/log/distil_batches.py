@@ -24,10 +24,10 @@ from howcome.domain.events import STORED_KINDS, TURN_KINDS
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED, Memory
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.log.database import Database
+from howcome.log.event_log import EventLog
 from howcome.log.memories import Memories
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
-from howcome.log.sqlite_log import SqliteEventLog
 
 MAX_ROW = (1 << 63) - 1
 _OPEN = (
@@ -60,7 +60,7 @@ _INSERT = f"INSERT INTO distil_batches (session_id, project_id, {', '.join(_OF_B
 class DistilBatches:
     """Which messages a model is to distil, what became of them, and what it did."""
 
-    def __init__(self, db: Database, log: SqliteEventLog) -> None:
+    def __init__(self, db: Database, log: EventLog) -> None:
         self._db, self._log, self._memories, self._writer = db, log, Memories(db), MemoryWriter(db)
 
     # -- closing them ----------------------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain import memories
+from howcome.domain.memories import ID_PREFIX, KEY_BYTES
+from howcome.log.event_rows import key_range
 from howcome.log.memory_rows import HOLDS, LIVE_THEN, OUTSIDE, SELECT, as_then, memories_by_row, memory_of
 from howcome.log.memory_writing import MemoryWriter
 
@@ -73,12 +74,9 @@ class Memories:
 
     def find(self, prefix: str, limit: int = 5) -> list[Memory]:
         """Memories whose id starts with `prefix` (`mem-` and hex digits); at most `limit`."""
-        digits = prefix.removeprefix(memories.ID_PREFIX).lower()
-        if not digits or len(digits) > 2 * memories.KEY_BYTES or not set(digits) <= set("0123456789abcdef"):
-            return []
-        low, high = (bytes.fromhex(digits.ljust(2 * memories.KEY_BYTES, digit)) for digit in "0f")
+        keys = key_range(prefix, ID_PREFIX, 2 * KEY_BYTES)
         sql = SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
-        return [memory_of(row) for row in self._db.rows(sql, (low, high, limit))]
+        return [memory_of(row) for row in self._db.rows(sql, (*keys, limit))] if keys else []
 
     def live_twin(self, row: int) -> Memory | None:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""

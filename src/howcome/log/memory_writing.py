@@ -6,9 +6,9 @@ from operator import attrgetter
 
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
+from howcome.log.event_rows import one, path_text
 from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from howcome.domain.stored import SessionSummary
 from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
 from howcome.log.database import ALL_ROWS
 from howcome.log.driver import Kept
+from howcome.log.event_rows import one
 from howcome.log.memory_rows import EVENT_OF
-from howcome.log.sqlite_reads import one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

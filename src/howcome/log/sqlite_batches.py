@@ -8,8 +8,8 @@ from operator import attrgetter
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
 from howcome.log.driver import Kept
+from howcome.log.event_rows import one, path_text
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

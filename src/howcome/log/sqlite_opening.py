@@ -9,9 +9,9 @@ import apsw
 
 from howcome.errors import StoreError, StoreMissingError
 from howcome.log.driver import GatedConnection
+from howcome.log.event_rows import one
 from howcome.log.faults import number_of, refusal
 from howcome.log.possession import share
-from howcome.log.sqlite_reads import one
 
 CHECKPOINT_PAGES = 4000
 """The write-ahead log may grow to 16 MB: a bulk import so writes each page of an index once, not at every turn."""

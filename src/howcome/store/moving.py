@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from howcome.errors import StoreError, UsageError
+from howcome.log.event_rows import is_packed
 from howcome.log.postgres import PostgresDatabase
 from howcome.log.postgres_driver import bindable
-from howcome.log.sqlite_reads import is_packed
 from howcome.store.parts import StoreParts
 from howcome.store.postgres import PostgresStore
 from howcome.store.sqlite import SqliteStore

@@ -21,9 +21,9 @@ from howcome.index.search_index import SearchIndex
 from howcome.index.vector_editing import blank_vectors
 from howcome.log.database import Database
 from howcome.log.driver import GatedConnection, Kept, driver_errors
+from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.purging import Purging
-from howcome.log.sqlite_reads import unpack
 
 CURSOR = "redacting"
 """The name of the database's own value that holds the place to go on from."""

@@ -23,7 +23,8 @@ from howcome.store.parts import StoreParts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
-    from howcome.log.event_log import EventLog, Gate
+    from howcome.log.database import Gate
+    from howcome.log.event_log import EventLog
 
 SCHEMA_VERSION = 22
 BUSY_TIMEOUT_MS = 5000
