@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from howcome.domain.consolidation import MERGED, Step
 from howcome.domain.memories import HAND
 from howcome.domain.ranking import DAY_MS
-from howcome.log.database import Database
+from howcome.log.database import Database, Kept
 from howcome.log.distilled import TOUCHED, InStep
-from howcome.log.driver import Kept
 from howcome.log.memory_rows import LIVE, memories_by_row
 from howcome.log.memory_writing import MemoryWriter
 

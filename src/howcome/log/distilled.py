@@ -10,8 +10,7 @@ from howcome.domain.candidates import WISH
 from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
 from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught, Told
 from howcome.domain.stored import Scope
-from howcome.log.database import Database
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
 from howcome.log.memories import Memories
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter

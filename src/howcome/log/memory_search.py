@@ -10,7 +10,7 @@ import json
 from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
 from howcome.domain.memories import MemoryHit
 from howcome.domain.term_weights import MEMORY_WEIGHT
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
 from howcome.log.memory_rows import HOLDS, LIVE, LIVE_THEN, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Filter
-    from howcome.log.database import Database
 
 _OFTEN = f"{MEMORY_WEIGHT} * w.count"
 _LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"

@@ -9,8 +9,7 @@ from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGI
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
 from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
-from howcome.log.database import ALL_ROWS
-from howcome.log.driver import Kept
+from howcome.log.database import ALL_ROWS, Database, Kept
 from howcome.log.event_rows import one
 from howcome.log.memory_rows import EVENT_OF
 
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Scope
     from howcome.domain.verdicts import KeptVerdict
-    from howcome.log.database import Database
 
 _PATH = "(replace(e.file, char(92), '/') || '/')"
 _FILES_IN = (

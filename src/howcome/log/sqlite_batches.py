@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
 from howcome.log.event_rows import one, path_text
 from howcome.log.projects import Projects
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from howcome.domain.sources import Batch, NewEvent, NewRecord
-    from howcome.log.database import Database
 
 OF_EVENT = (
     "key", "kind", "origin", "ts_ms", "order_ms", "tool", "tool_use_id", "file", "branch", "agent_id", "failed",

@@ -19,8 +19,7 @@ import apsw
 from howcome.domain import events
 from howcome.index.search_index import SearchIndex
 from howcome.index.vector_editing import blank_vectors
-from howcome.log.database import Database
-from howcome.log.driver import GatedConnection, Kept, driver_errors
+from howcome.log.database import Database, GatedConnection, Kept, driver_errors
 from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.purging import Purging

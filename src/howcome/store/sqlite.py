@@ -14,10 +14,8 @@ import apsw
 
 from howcome.errors import StoreError, StoreNewerError
 from howcome.index.lexical_search import LexicalSearch
-from howcome.log.database import Database
-from howcome.log.driver import GatedConnection, driver_errors
+from howcome.log.database import Database, GatedConnection, connect, driver_errors, files_of, user_version
 from howcome.log.place import database_bytes, database_path
-from howcome.log.sqlite_opening import connect, files_of, user_version
 from howcome.store.parts import StoreParts
 
 TYPE_CHECKING = False

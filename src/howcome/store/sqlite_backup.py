@@ -10,7 +10,7 @@ import apsw
 
 from howcome.errors import StoreError, StoreNewerError, UsageError
 from howcome.files import replacing
-from howcome.log.driver import driver_errors
+from howcome.log.database import driver_errors
 from howcome.log.faults import refusal_of
 from howcome.log.place import database_path
 from howcome.log.possession import share

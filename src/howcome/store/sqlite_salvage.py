@@ -19,7 +19,7 @@ import apsw
 from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreDamagedError, StoreError
-from howcome.log.driver import GatedConnection, driver_errors
+from howcome.log.database import GatedConnection, driver_errors
 from howcome.log.event_rows import unpack
 from howcome.log.place import database_path
 from howcome.log.replacing import replace_database
