@@ -18,7 +18,7 @@ import apsw
 
 from howcome.domain import events
 from howcome.index.search_index import SearchIndex
-from howcome.index.vector_editing import blank_vectors
+from howcome.index.vector_files import blank_vectors
 from howcome.log.database import Database, GatedConnection, Kept, driver_errors
 from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
