@@ -9,7 +9,7 @@ import click
 
 from howcome.app import now_ms, open_app
 from howcome.cli.arguments import open_to_read
-from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
+from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.present.render import json_line
 from howcome.present.screen import memory_brief, say
 from howcome.present.terminal import echo

@@ -7,9 +7,8 @@ import os
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import ALL_PROJECTS, JSON, PROJECT, check_scope, clean_argument, scope_of
 from howcome.cli.declared import argument, command, option
-from howcome.domain.candidates import WISH
+from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import HAND, Memory
-from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.moments import moment_ms

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from howcome.domain.consolidation import MERGED, Step
 from howcome.domain.memories import HAND
 from howcome.domain.ranking import DAY_MS
+from howcome.domain.reconciliation import MERGED, Step
 from howcome.log.database import Database, Kept
 from howcome.log.distilled import TOUCHED, InStep
 from howcome.log.memory_rows import LIVE, memories_by_row

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 
 from howcome.domain import events
-from howcome.domain.candidates import WISH
+from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
-from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught, Told
 from howcome.domain.stored import Scope
 from howcome.log.database import Database, Kept
 from howcome.log.memories import Memories
 from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught
 
 MAX_KNOWN = 1_000_000
 _DUE = (
@@ -148,15 +152,7 @@ class Candidates:
             (project_id,),
         )
         candidates = [
-            StoredCandidate(
-                key,
-                kind,
-                text,
-                origin=events.ORIGINS[origin],
-                ts_ms=ts_ms,
-                subject=subject,
-                evidence=json.loads(evidence),
-            )
+            StoredCandidate(key, kind, text, events.ORIGINS[origin], ts_ms, subject, tuple(json.loads(evidence)))
             for key, kind, text, origin, ts_ms, subject, evidence in rows
         ]
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
