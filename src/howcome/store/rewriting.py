@@ -43,15 +43,12 @@ class Texts(Protocol):
 
     def text(self, table: str, column: str, text: str) -> str:
         """A text of a row."""
-        ...
 
     def event(self, kind: int, tool: str | None, text: str, excerpt: str) -> tuple[str, str, bytes | str | None] | None:
         """The text, the excerpt and the payload of an event; None when they may stay."""
-        ...
 
     def digest(self, text: str, type: str) -> bytes:
         """What equal memories have in common."""
-        ...
 
 
 class Progress:
