@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.domain import bm25
+from howcome.domain.bm25 import MEMORY_WEIGHT
 from howcome.domain.stored import Filter, Scope
-from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.domain.text import with_extra_terms
 from howcome.errors import StoreError
 from howcome.index.lexical import analyzer

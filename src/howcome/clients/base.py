@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from howcome.clients.sources import Status
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
-    from howcome.domain.spent import Spent
+    from howcome.domain.spending import Spent
 
 
 class History(ABC):

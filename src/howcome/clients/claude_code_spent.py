@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from howcome.clients.decode import decode_record
 from howcome.clients.files import LineReader
 from howcome.clients.records import parse_time_ms, text_field
-from howcome.domain.spent import Spent
+from howcome.domain.spending import Spent
 from howcome.errors import RecordError
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ import tantivy
 from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
+from howcome.domain.bm25 import DID_BOOST
 from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Hit, Weights
-from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
 from howcome.index.index_files import META, give_up, make_folders, read_stamp, require_safe

@@ -66,7 +66,7 @@ class DistilBatches:
     # -- closing them ----------------------------------------------------------------------------------------------
     def open_sessions(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
         """Sessions that may have messages in no batch, those written last first."""
-        found = self._db.rows(_OPEN, (_project(scope), since_ms))
+        found = self._db.rows(_OPEN, (scope.number, since_ms))
         return [OpenSession(session, after) for session, after, _ in found]
 
     def main_events(
@@ -105,7 +105,7 @@ class DistilBatches:
     # -- what becomes of them --------------------------------------------------------------------------------------
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
         """Batches that no model was asked for with success: the newest session first, of each the oldest first."""
-        return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
+        return [Batch(*row) for row in self._db.rows(_PENDING, (scope.number, since_ms))]
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
         """Does what a model said of a batch, in one transaction; None when the batch does not wait any more.
@@ -240,7 +240,3 @@ class DistilBatches:
             "INSERT INTO distil_operations (batch_id, memory_id, op, reason, done_ms) VALUES (?, ?, ?, ?, ?)",
             (batch.row, row, op, reason, now_ms),
         )
-
-
-def _project(scope: Scope) -> int | None:
-    return None if scope.is_everything else scope.project_id or 0

@@ -56,8 +56,7 @@ class Candidates:
         """Sessions with events that this distiller (name and version) has not seen, those written last first."""
         from howcome.domain.reconciliation import DueSession
 
-        project_id = None if scope.is_everything else scope.project_id or 0
-        found = self._db.rows(_DUE, (distiller, project_id, since_ms))
+        found = self._db.rows(_DUE, (distiller, scope.number, since_ms))
         return [
             DueSession(session, done if is_mine and members == had else 0, last_row, own, members)
             for session, done, had, is_mine, last_row, own, members in found

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.bm25 import LENGTH_SHARE, SATURATION
+from howcome.domain.bm25 import LENGTH_SHARE, MEMORY_WEIGHT, SATURATION
 from howcome.domain.memories import MemoryHit
-from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.log.database import Database, Kept
 from howcome.log.memory_rows import HOLDS, LIVE, LIVE_THEN, ORIGIN_NUMBERS
 from howcome.log.terms import ALL
