@@ -22,7 +22,7 @@ from howcome.index.postgres_query import SCHEMA, Known, Select, any_of, lexeme
 from howcome.index.postgres_writer import Connection, PostgresWriter, last_of
 from howcome.index.search_index import Search
 from howcome.log.event_log import EventLog
-from howcome.log.postgres_driver import without_nul
+from howcome.log.postgres import without_nul
 from howcome.log.terms import analyzer
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from operator import attrgetter
 
 from howcome.domain.memories import HAND, IMPORTED
@@ -168,3 +169,11 @@ class MemoryWriter:
     def change(self, row: int, what: str, *values: object) -> None:
         """Sets columns of a memory; whoever has read it before finds out."""
         self._db.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
+
+    def weigh_again(self, rows: Iterable[int]) -> None:
+        """What sessions say may be a part of another memory now, a memory by itself again, or none any more."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO unreconciled SELECT project_id FROM memories"
+            " WHERE project_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(rows)),),
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from howcome.log.event_log import EventLog
-from howcome.log.memories import Memories
-from howcome.log.memory_search import MemorySearch
+from howcome.log.memories import Memories, MemorySearch
 from howcome.log.projects import Projects
 from howcome.log.sessions import Accounts, Injections, Sessions
 

@@ -11,8 +11,7 @@ from howcome.index.postgres_search import PostgresSearchIndex
 from howcome.index.postgres_writer import Connection
 from howcome.index.search_index import SearchIndex
 from howcome.log.event_log import EventLog
-from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import connect
+from howcome.log.postgres import PostgresDatabase, connect
 from howcome.log.postgres_log import PostgresBatchWriter
 from howcome.log.postgres_schema import SCHEMA, migrate
 from howcome.log.purging import Purging
