@@ -148,26 +148,12 @@ def is_stale(facts: Facts, now_ms: int) -> bool:
     return facts.reads < STALE_READS and survival(facts, now_ms) < STALE_SURVIVAL
 
 
-def openness(facts: Facts, _now_ms: int) -> float:
-    """1 for what is open, 0 for what is resolved."""
-    return float(facts.is_open)
-
-
-def placement(facts: Facts, _now_ms: int) -> float:
-    """1 for what is of the project in which everything is asked for."""
-    return float(facts.is_here)
-
-
-def reach(facts: Facts, _now_ms: int) -> float:
-    """0 for what passes, a half for a project's knowledge, 1 for what holds everywhere."""
-    return LEVELS.index(facts.level) / (len(LEVELS) - 1)
-
-
 RECENCY = Adjustment("recency", RECENCY_WEIGHT, recency)
 SURVIVAL_BY_TYPE = Adjustment("survival", SURVIVAL_WEIGHT, survival)
-OPENNESS = Adjustment("open", RESOLVED_WEIGHT, openness)
-HERE = Adjustment("here", HERE_WEIGHT, placement)
-LEVEL = Adjustment("level", LEVEL_WEIGHT, reach, LEVEL_BEST)
+OPENNESS = Adjustment("open", RESOLVED_WEIGHT, lambda facts, _now_ms: float(facts.is_open))
+HERE = Adjustment("here", HERE_WEIGHT, lambda facts, _now_ms: float(facts.is_here))
+LEVEL = Adjustment("level", LEVEL_WEIGHT, lambda facts, _now_ms: LEVELS.index(facts.level) / 2, LEVEL_BEST)
+"""0 for what passes, a half for a project's knowledge, 1 for what holds everywhere."""
 
 
 def in_time(spans: Sequence[Span]) -> Adjustment:

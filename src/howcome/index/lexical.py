@@ -58,11 +58,6 @@ _HIT_FIELDS = ("row", "session", "exchange", "ts")
 _NUMBERS = (*_HIT_FIELDS, "kind", "origin")
 
 
-def _names_analyzer() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return builder.filter(tantivy.Filter.lowercase()).build()
-
-
 def _schema_of(path: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in _NUMBERS:
@@ -146,7 +141,8 @@ class LexicalIndex:
 
     def _ready(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer(WORDS, self._analyzer)
-        index.register_tokenizer(NAME_WORDS, _names_analyzer())
+        names = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase())
+        index.register_tokenizer(NAME_WORDS, names.build())
         return index
 
     def _parts(self, name: str, scope: Scope | None) -> list[Part]:

@@ -177,15 +177,14 @@ class Sessions:
         """The rows of what a person asked first in a session, and of what its agent said last (before then)."""
         where = "WHERE session_id = ? AND project_id = ? AND kind = ? AND origin = ? AND agent_id IS NULL"
         where += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
-        asked = self._db.row(
-            f"SELECT id FROM events {where} ORDER BY order_ms, id LIMIT 1",  # noqa: S608 - fixed text
-            (session_id, project_id, KINDS.index(USER_PROMPT), ORIGINS.index(ORIGIN_USER)),
-        )
-        ended = self._db.row(
-            f"SELECT id FROM events {where} ORDER BY order_ms DESC, id DESC LIMIT 1",  # noqa: S608 - fixed text
-            (session_id, project_id, KINDS.index(ASSISTANT_TEXT), ORIGINS.index(ORIGIN_ASSISTANT)),
-        )
-        return asked[0] if asked else None, ended[0] if ended else None
+
+        def row(kind: str, origin: str, order: str) -> int | None:
+            sql = f"SELECT id FROM events {where} ORDER BY {order} LIMIT 1"  # noqa: S608 - fixed text
+            found = self._db.row(sql, (session_id, project_id, KINDS.index(kind), ORIGINS.index(origin)))
+            return found[0] if found else None
+
+        asked = row(USER_PROMPT, ORIGIN_USER, "order_ms, id")
+        return asked, row(ASSISTANT_TEXT, ORIGIN_ASSISTANT, "order_ms DESC, id DESC")
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

@@ -163,12 +163,11 @@ class BatchWriter:
             self._db.execute(
                 "INSERT INTO sessions (client, name, project_id) VALUES (?, ?, ?)", (client, event.session, project_id)
             )
-            found = (self._db.last_id(), project_id, self._root_of(project_id))
+            row = self._db.last_id()
+            root = one(self._db.execute("SELECT root FROM projects WHERE id = ?", (project_id,)))
+            found = (row, project_id, str(root))
         self._sessions[client, event.session] = found
         return found
-
-    def _root_of(self, project_id: int) -> str:
-        return str(one(self._db.execute("SELECT root FROM projects WHERE id = ?", (project_id,))))
 
     def _project(self, root: str, cwd: str, now_ms: int) -> int:
         known = self._paths.get(cwd)
