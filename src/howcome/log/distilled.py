@@ -10,7 +10,7 @@ from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.log.database import Database, Kept
 from howcome.log.memories import Memories
-from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import HOLDS, LIVE
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
 
@@ -110,8 +110,8 @@ class Candidates:
         gone = {key for (key,) in erased}
         return [
             (
-                ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.ts_ms,
-                json.dumps(one.evidence), one.source,
+                ids[new.project], new.key, one.type, one.text, one.subject, events.ORIGIN_NUMBERS[one.origin],
+                one.ts_ms, json.dumps(one.evidence), one.source,
             )
             for new in taught.candidates
             if new.key not in gone

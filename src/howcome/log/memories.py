@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain.bm25 import LENGTH_SHARE, MEMORY_WEIGHT, SATURATION
+from howcome.domain.events import ORIGIN_NUMBERS
 from howcome.domain.memories import ID_PREFIX, KEY_BYTES, MemoryHit
 from howcome.log.database import Database, Kept
 from howcome.log.event_rows import key_range
@@ -16,7 +17,6 @@ from howcome.log.memory_rows import (
     HOLDS,
     LIVE,
     LIVE_THEN,
-    ORIGIN_NUMBERS,
     OUTSIDE,
     SELECT,
     as_then,

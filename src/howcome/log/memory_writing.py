@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from operator import attrgetter
 
+from howcome.domain.events import ORIGIN_NUMBERS
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
 from howcome.log.event_rows import one, path_text
-from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, OUTSIDE, memories_by_row
 from howcome.log.projects import Projects
 
 TYPE_CHECKING = False

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
+from howcome.domain.times import DAY_MS
 from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
 from howcome.log.database import ALL_ROWS, Database, Kept
 from howcome.log.event_rows import one
@@ -54,8 +55,6 @@ _ELSEWHERE = (
     f"SELECT CAST(c.value ->> 0 AS BIGINT), count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
     f" WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines > 0 AND {_LAST} GROUP BY 1"
 )
-
-DAY_MS = 24 * 3_600_000
 
 
 class Sessions:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
+from howcome.domain.events import ORIGIN_NUMBERS
 from howcome.domain.memories import MAX_EVIDENCE, OPEN, OUTDATED, PROPOSED, Memory
 from howcome.domain.reconciliation import MERGED, Changes, Known, Plan, Wanted
 from howcome.log.database import Database
-from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.memory_writing import MemoryWriter
 
 _INSERT = (
