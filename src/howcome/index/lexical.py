@@ -128,7 +128,11 @@ class LexicalIndex:
         """The index of a folder, or None when it is not there."""
         if not os.path.exists(os.path.join(path, META)):
             return None
-        return self._ready(open_index(path, _schema_of(path)))
+        require_safe(path)
+        index = _open_anywhere(path)
+        if index.schema != _schema_of(path):
+            raise ValueError("its fields are not as they were written")
+        return self._ready(index)
 
     def make(self, path: str) -> tantivy.Index:
         """The index of a folder, which is made when it is not there."""
@@ -330,16 +334,8 @@ def version_of(path: str) -> tuple[int, int] | None:
     return state.st_ino, state.st_mtime_ns
 
 
-def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now."""
-    require_safe(path)
-    index = _open_anywhere(path)
-    if index.schema != schema:
-        raise ValueError("its fields are not as they were written")
-    return index
-
-
 def _open_anywhere(path: str) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now."""
     try:
         return tantivy.Index.open(path)
     except ValueError:
