@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "howcome"
 MAX_METHODS, MAX_GROUP_METHODS = 12, 20
-LARGER = {"EventLog": 24, "EventReads": 22, "SearchIndex": 10, "History": 14, "PostgresDatabase": 15, "Health": 21}
-"""Public methods of classes that may have another number: the log's port, its adapter, the index's port, and what each
+LARGER = {"EventLog": 24, "SearchIndex": 10, "History": 14, "PostgresDatabase": 15, "Health": 21}
+"""Public methods of classes that may have another number: the log, the index's port, and what each
 agent says of its transcripts, what repositories ask of a database, and what is told of a store."""
 
 MAX_MEDIAN_LINES, MAX_PARAMETERS = 8, 8

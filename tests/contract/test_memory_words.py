@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from howcome.domain import bm25
+from howcome.domain.bm25 import MEMORY_WEIGHT
 from howcome.domain.stored import Filter, Scope
-from howcome.domain.term_weights import MEMORY_WEIGHT
 from howcome.domain.text import with_extra_terms
 from howcome.errors import StoreError
 from howcome.index.lexical import analyzer
@@ -187,7 +187,7 @@ def test_a_salvaged_store_has_its_words(tmp_path: Path) -> None:
 @given(st.text(max_size=80))
 def test_any_text_can_be_kept(text: str) -> None:
     """Quotes, zeros, backslashes, other scripts: as JSON and back they are the same words."""
-    from howcome.log.driver import GatedConnection
+    from howcome.log.database import GatedConnection
 
     connection = GatedConnection(":memory:")
     said = terms(text)

@@ -8,8 +8,8 @@ import pytest
 from tests.batches import START_MS, Transcript
 from tests.contract.test_store_distilled import EVERYTHING, distil, everything, live, one
 
-from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED
 from howcome.domain.ranking import DAY_MS
+from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED
 from howcome.learn.consolidate import Consolidation
 from howcome.memory.remember import Memories
 

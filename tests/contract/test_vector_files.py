@@ -18,7 +18,7 @@ from tests.vectors import DIMENSIONS, MODEL, clustered, filled, first_answers, o
 
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import IndexDamagedError, StoreError
-from howcome.index.vector_head import FORMAT
+from howcome.index.vector_files import FORMAT
 from howcome.index.vector_index import VectorIndex
 from howcome.index.vector_writer import VectorWriter
 

@@ -29,7 +29,7 @@ from howcome.domain.stored import (
 )
 from howcome.domain.text import STOP_WORDS, entities, with_extra_terms
 from howcome.errors import CursorMovedError
-from howcome.log.sqlite_reads import unpack
+from howcome.log.event_rows import unpack
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Filter, Scope
     from howcome.domain.verdicts import KeptVerdict, PastVerdict
     from howcome.index.search_index import SearchIndex
-    from howcome.log.event_log import Appended, EventLog
+    from howcome.log.event_log import Appended
     from howcome.store.base import Store
 
 TURNS = tuple(events.KINDS.index(kind) for kind in events.TURN_KINDS)
@@ -644,4 +644,4 @@ def _is_near(one: str, other: str) -> bool:
 
 
 if TYPE_CHECKING:
-    _: tuple[type[EventLog], type[SearchIndex]] = ToyLog, ToyIndex
+    _: type[SearchIndex] = ToyIndex

@@ -29,8 +29,8 @@ from howcome.errors import StoreError
 from howcome.ingest.exclusion import Places
 from howcome.ingest.pipeline import Ingester
 from howcome.ingest.spool import ingest_spool, take_in
+from howcome.log.event_log import EventLog
 from howcome.log.sqlite_batches import BatchWriter
-from howcome.log.sqlite_log import SqliteEventLog
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 
@@ -290,7 +290,7 @@ def test_a_batch_that_the_store_refuses_is_kept_and_tried_again(store_folder: Pa
     """Others go on; it rests with its reason, is tried again when its time has come, or when somebody asks."""
     store = SqliteStore(str(store_folder))
     writer = RefusingWriter(store.database)
-    store.log = SqliteEventLog(store.database, lambda: writer)
+    store.log = EventLog(store.database, lambda: writer)
     take(store_folder, said("poison", id="1"), said("good", id="2"))
     spool.claim(str(store_folder))
     take(store_folder, said("another"))
@@ -392,7 +392,7 @@ from tests.integration.test_observe import ingester_of, left, move, said, take
 from howcome.clients import spool
 from howcome.store.sqlite import SqliteStore
 from howcome.log.sqlite_batches import BatchWriter
-from howcome.log.sqlite_log import SqliteEventLog
+from howcome.log.event_log import EventLog
 
 def in_child(what):
     child = os.fork()

@@ -18,7 +18,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.batches import RECORD_BYTES, START_MS, Transcript
 
 from howcome.errors import StoreError, StoreLockedError, StoreMissingError, StoreNewerError
-from howcome.log.postgres_driver import shown, translated
+from howcome.log.postgres import shown, translated
 from howcome.log.postgres_schema import APACHE, NONE, TIMESCALE, partitioning
 from howcome.memory.remember import Memories
 from howcome.store.postgres import PostgresStore

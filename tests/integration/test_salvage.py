@@ -197,7 +197,7 @@ def test_locked_is_not_damaged(database: Path, store_folder: Path, monkeypatch: 
     """Another process has the store open: nothing is changed, and the message says so; then it goes."""
     torn_events(database, random.Random(1))
     damaged = database.read_bytes()
-    monkeypatch.setattr("howcome.log.replacing.WAIT_S", 0.2)
+    monkeypatch.setattr("howcome.store.sqlite_backup.WAIT_S", 0.2)
     with subprocess.Popen(
         python(HOLDER, store_folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as holder:

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 
 from howcome.domain import memories, ranking
 from howcome.domain.ranking import (
-    ACCESS,
     DAY_MS,
-    DIVERSITY,
     HERE,
     OPENNESS,
     RECENCY,
@@ -25,11 +23,11 @@ MOMENT = st.integers(-(10**15), 10**15)
 WEIGHT = st.floats(0, 5)
 TYPE = st.sampled_from([*memories.TYPES, "", "a type of a later version"])
 FACTS = st.builds(
-    Facts, MOMENT, type=TYPE, is_open=st.booleans(), reads=st.integers(-1, 10**9), is_repeated=st.booleans(),
+    Facts, MOMENT, type=TYPE, is_open=st.booleans(), reads=st.integers(-1, 10**9),
     is_here=st.booleans(),
 )  # fmt: skip
 SPAN = Span(1_700_000_000_000, 1_700_086_400_000)
-ALL = (RECENCY, SURVIVAL_BY_TYPE, OPENNESS, ACCESS, DIVERSITY, HERE, ranking.in_time([SPAN]))
+ALL = (RECENCY, SURVIVAL_BY_TYPE, OPENNESS, HERE, ranking.in_time([SPAN]))
 NOW = 1_790_000_000_000
 
 
@@ -118,33 +116,18 @@ def test_every_type_with_a_life_of_its_own_is_a_type() -> None:
     assert set(ranking.SURVIVAL) <= set(memories.TYPES)
 
 
-# -- state, reads, repeats ---------------------------------------------------------------------------------------------
+# -- state -------------------------------------------------------------------------------------------------------------
 def test_what_is_resolved_counts_a_little_less() -> None:
     """A tie-breaker: an open memory wins among about equal ones only."""
     assert OPENNESS.factor(aged(0), NOW) == 1
     assert OPENNESS.factor(aged(0, is_open=False), NOW) == pytest.approx(1 / 1.1)
 
 
-@given(st.integers(0, 10**6), st.integers(0, 10**6))
-def test_more_reads_never_count_less(first: int, second: int) -> None:
-    """And beyond a number they count no more: nothing rises for ever by being read."""
-    few, many = sorted((first, second))
-    assert ranking.access(aged(0, reads=few), NOW) <= ranking.access(aged(0, reads=many), NOW)
-    assert ranking.access(aged(0, reads=ranking.MANY_READS + few), NOW) == 1
-
-
-def test_of_an_exchange_all_rows_but_the_best_are_repeats() -> None:
-    """Of equal rows the first stays."""
-    assert set(ranking.repeated({1: 0.2, 2: 0.9, 3: 0.9, 4: 0.1}, {1: 7, 2: 7, 3: 7, 4: 8})) == {1, 3}  # type: ignore[call-overload]
-    assert at(1, DIVERSITY).factor(aged(0, is_repeated=True), NOW) == 0.5
-    assert at(1, DIVERSITY).factor(aged(0), NOW) == 1
-
-
 # -- the lists ---------------------------------------------------------------------------------------------------------
 def test_a_time_that_is_named_stands_for_age() -> None:
     """Who asks about last March does not want what is newest; for memories as for events."""
     assert [one.name for one in ranking.for_events([])] == ["recency"]
-    assert [one.name for one in ranking.for_events([SPAN], by_session=True)] == ["time"]
+    assert [one.name for one in ranking.for_events([SPAN])] == ["time"]
     assert [one.name for one in ranking.for_memories([])] == ["survival", "open", "level"]
     assert [one.name for one in ranking.for_memories([SPAN])] == ["time", "open", "level"]
 
@@ -154,13 +137,6 @@ def test_what_stands_in_the_named_time_counts_twice_what_is_far() -> None:
     timed = ranking.in_time([SPAN])
     assert timed.factor(Facts(1_700_000_000_001), NOW) == 1
     assert timed.factor(Facts(0), NOW) == pytest.approx(0.5)
-
-
-def test_diversity_is_for_passages_never_for_sessions() -> None:
-    """A session stands in the answer once, by its best row."""
-    on = at(0.1, DIVERSITY)
-    assert [one.name for one in ranking.for_events([], diversity=on)] == ["recency", "diversity"]
-    assert [one.name for one in ranking.for_events([], by_session=True, diversity=on)] == ["recency"]
 
 
 # -- stale -------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.domain.asking import MAX_WORDS, asked_of_past, is_chore
+from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.vectors import open_index
 
 from howcome.index.vector_writer import VectorWriter
 from howcome.ingest.embedding import BEFORE_PLACES, BEFORE_WEIGHT, TURNS_A_PIECE, embed_new_turns
-from howcome.log.sqlite_log import FAR_PLACE
+from howcome.log.event_log import FAR_PLACE
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import zstandard
 
-from howcome.log.sqlite_reads import _KeptEvent, unpack
+from howcome.log.event_rows import KeptEvent, unpack
 
 TEXTS = [" ".join(map(str, range(number, number + 100_000))) for number in range(16)]
 
@@ -17,11 +17,11 @@ def packed(text: str) -> bytes:
     return zstandard.ZstdCompressor(level=1, write_content_size=True).compress(text.encode())
 
 
-def kept(payload: bytes | str | None, *, with_text: bool = True) -> _KeptEvent:
+def kept(payload: bytes | str | None, *, with_text: bool = True) -> KeptEvent:
     """An event as a query gives it."""
     nothing = (None,) * 5
     row = (1, b"k" * 16, 0, 0, "s", "claude-code", "/p", 1, 1, *nothing, 0, None, 9, "excerpt", payload)
-    return _KeptEvent(row, with_text=with_text)
+    return KeptEvent(row, with_text=with_text)
 
 
 def test_a_packed_text_is_there_however_often_it_is_asked_for() -> None:

@@ -16,7 +16,7 @@ from tests.vectors import DIMENSIONS, alone, clustered, expected, filled, is_wan
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreError
-from howcome.index.vector_editing import PROJECT_AT, ROW_BYTES, move_vectors
+from howcome.index.vector_files import PROJECT_AT, ROW_BYTES, move_vectors
 from howcome.index.vector_index import EXACT_ROWS
 from howcome.index.vector_snapshot import ROW, Snapshot, signs
 from howcome.index.vector_writer import VectorWriter

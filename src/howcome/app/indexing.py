@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.domain.stored import Scope
-    from howcome.index.vector_folders import VectorFolder
+    from howcome.index.vector_files import VectorFolder
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -91,7 +91,7 @@ class Indexing:
 
     def verify(self) -> list[str]:
         """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
-        from howcome.index.vector_folders import give_up_broken
+        from howcome.index.vector_files import give_up_broken
 
         return self._store.verify_indexes() + give_up_broken(os.path.join(self._store.folder, "index"))
 
@@ -161,6 +161,6 @@ class Indexing:
 
     def vector_folders(self) -> list[VectorFolder]:
         """What there is of vectors on disk, one a model; no model is loaded."""
-        from howcome.index.vector_folders import vector_folders
+        from howcome.index.vector_files import vector_folders
 
         return vector_folders(os.path.join(self._store.folder, "index"), self._store.log)

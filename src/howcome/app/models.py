@@ -56,7 +56,7 @@ class Models:
         """Whether a search may find something by meaning: where no vector is, a model takes 0.2 s for nothing."""
         if self.embedder is not None or self._settings.embedding != "auto":
             return True
-        from howcome.index.vector_folders import has_vectors
+        from howcome.index.vector_files import has_vectors
 
         return has_vectors(os.path.join(self._store.folder, "index")) or self._store.memory_vectors.has_any()
 

@@ -97,7 +97,7 @@ class Projects:
 
     def join(self, one: int, other: int) -> None:
         """A project becomes a part of another, for good; what searches read must be made anew."""
-        from howcome.index.vector_editing import move_vectors
+        from howcome.index.vector_files import move_vectors
 
         self._store.projects.join(one, other, now_ms())
         move_vectors(self._store.folder, other, one)

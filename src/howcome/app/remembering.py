@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from howcome.app.projects import Projects
+    from howcome.domain.candidates import Told
     from howcome.domain.memories import Memory, NewMemory, Review
-    from howcome.domain.reconciliation import Beside, Told
+    from howcome.domain.reconciliation import Beside
     from howcome.learn.meaning import Meaning
     from howcome.log.reviews import States
     from howcome.store.base import Store

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from howcome.log.event_log import Gate
+    from howcome.log.database import Gate
     from howcome.settings import Settings
     from howcome.store.base import Store
     from howcome.store.moving import Moved

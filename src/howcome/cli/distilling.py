@@ -12,9 +12,9 @@ import click
 from howcome.app import App, now_ms, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, open_to_read, option_ms, sessions_of
 from howcome.cli.declared import JSON, argument, click_command, option
-from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.memories import Memory
 from howcome.domain.rationales import parts_of
+from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import HowcomeError, UsageError
 from howcome.present.render import counted, iso_time, json_line

@@ -5,9 +5,8 @@ from __future__ import annotations
 from howcome.app import App, now_ms
 from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
-from howcome.domain.candidates import WISH
+from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import HAND, Memory
-from howcome.domain.reconciliation import Told
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.render import counted
 from howcome.present.screen import day, memory_row, report_rows

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from howcome.clients.records import ReaderState, Record
     from howcome.clients.wiring import Install, Wired
     from howcome.domain.events import Event
-    from howcome.domain.spent import Spent
+    from howcome.domain.spending import Spent
 
 
 LINES = (".jsonl", ".jsonl.gz")

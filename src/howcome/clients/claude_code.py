@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from howcome.clients.hook import Called
     from howcome.clients.records import Record
     from howcome.clients.wiring import Entry, Install, Wired
-    from howcome.domain.spent import Spent
+    from howcome.domain.spending import Spent
 
 _TOOLS = "Bash|Edit|Write|MultiEdit|NotebookEdit"
 HOOKS = {

@@ -25,7 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-    from howcome.domain.spent import Spent
+    from howcome.domain.spending import Spent
 
 CLIENT = "claude-code"
 
@@ -343,7 +343,7 @@ def spent_in(lines: BinaryIO) -> Iterator[Spent]:
 
 
 def _spent(record: Record) -> Iterator[Spent]:
-    from howcome.domain.spent import Spent
+    from howcome.domain.spending import Spent
 
     session, cost = text_field(record, "sessionId") or "", record.get("totalCostUSD")
     if isinstance(cost, int | float):

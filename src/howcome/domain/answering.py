@@ -1,4 +1,8 @@
-"""Which sentences of several texts answer a question: those with most of its weight that are no passing remark."""
+"""What a question about the past is about, and which sentences of several texts answer one.
+
+It is about what is left without the words that only ask. Those answer that have most of its weight and are no passing
+remark.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,10 @@ if TYPE_CHECKING:
 
     _Of = TypeVar("_Of")
 
+MAX_CHORE_CHARS = 300
+MAX_WORDS = 40
+"""A longer prompt gives a task; that it speaks of the past is no question about it."""
+
 TELLING_TERMS = 12
 """A long question is asked by its heaviest terms: so many say what it is about."""
 
@@ -19,6 +27,24 @@ NARRATION, QUESTION, HEAD, FRAGMENT = 0.5, 0.3, 0.2, 0.3
 
 MIN_WORDS, MAX_WORD_CHARS = 6, 30
 BETWEEN = " … "
+
+
+def is_chore(prompt: str) -> bool:
+    """Whether a prompt asks for a step of the day and nothing else: "commit this and push it"."""
+    return not any(character.isalnum() for character in words.rest_of(prompt[:MAX_CHORE_CHARS], "chores"))
+
+
+def asked_of_past(prompt: str) -> str | None:
+    """What a question about the past is about: "What did we decide about the retry limit?" → "the retry limit?".
+
+    "" where nothing is left of it ("where did we leave off?"), None for every other prompt.
+    """
+    said = prompt.split()
+    lists = ("recalls", "hints") if "?" in prompt else ("recalls",)
+    if len(said) > MAX_WORDS or len(words.rest_of(prompt, *lists).split()) == len(said):
+        return None
+    rest = words.rest_of(prompt, "recalls", "hints", "asking")
+    return rest if any(character.isalnum() for character in rest) else ""
 
 
 def share_of(said: str, weights: Mapping[str, float]) -> float:

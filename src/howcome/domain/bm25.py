@@ -4,6 +4,8 @@ With ten documents every word is "rare", and a question about anything finds som
 the store also held VIRTUAL_DOCUMENTS others, in which generic words (fix, test, commit …) are common, others not.
 Large stores do not notice; in a store of three sessions it takes the share of unrelated prompts that get an answer
 from 1 in 5 to none, at the same share of answered questions (docs/evaluation.md).
+
+The weights of words in documents, and of fields in queries, are part of the ranking, whatever index holds them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,26 @@ VIRTUAL_DOCUMENTS = 300
 GENERIC_SHARE = 0.1
 SMOOTHING_TERMS = 4
 """A question is scored as if it had this many more, unknown, terms: two words can never be certain."""
+
+OWN_WEIGHT = 2
+"""A turn's own words count twice, the words before it once."""
+
+TURNS_BEFORE = 2
+NEAR_CHARS = 400
+"""How much of each turn before it stands in a turn's document."""
+
+EVENT_CHARS = 2000
+"""How much of a call or a result is searched."""
+
+SAID_WEIGHT = 3
+SAID_CLIP = 2
+"""A word of an exchange counts at most twice, at weight 3; a word of the exchange before it counts 1."""
+
+DID_BOOST = 0.3
+"""What was done counts .3 of what was said: without it nDCG@10 falls by 1.8 points (docs/evaluation.md)."""
+
+MEMORY_WEIGHT = 3
+"""A memory's words count three times: it is short, and as dense as what an exchange is about."""
 
 
 def idf(frequency: float, total: float) -> float:

@@ -27,6 +27,9 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
+STANDING_SESSIONS = 3
+"""What is said in so many sessions holds until somebody says otherwise."""
+
 _SOURCE = late(r"(?:Plan(?: “(.*?)”)?|\S+ says): ")
 _WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
@@ -65,6 +68,24 @@ def failed_and_worked(text: str) -> tuple[str, str]:
     failed, mark, rest = text.partition("` failed: ")
     worked = rest.removesuffix("` worked.").rpartition(". `")[2] if mark and rest.endswith("` worked.") else ""
     return (failed.removeprefix("`"), worked) if worked else ("", "")
+
+
+MIN_HELD_CHARS = 12
+"""What is shorter stands in a file by chance."""
+
+
+def told(text: str) -> str:
+    """What a memory says on a line of a file that the client reads by itself: the user's own words where it quotes
+    them, without a mark.
+    """  # noqa: D205 - one sentence
+    words = users_words(text) or text.partition(" says: ")[2] or text
+    return " ".join(words.split()).replace("<!--", "<! --").replace("-->", "-- >")
+
+
+def is_held(text: str, file_text: str) -> bool:
+    """Whether a file (in one line) says what a memory does, in the same words."""
+    said = told(text)
+    return len(said) >= MIN_HELD_CHARS and said in file_text
 
 
 TRUST = (events.ORIGIN_EXTERNAL, events.ORIGIN_TOOL, events.ORIGIN_TASK, events.ORIGIN_ASSISTANT, events.ORIGIN_USER)
@@ -121,3 +142,19 @@ class Distilled:
 def least_trusted(origins: Iterable[str]) -> str:
     """The origin of what several sources said together; the user's where there is none."""
     return min(origins, key=TRUST.index, default=events.ORIGIN_USER)
+
+
+class Told:
+    """Who found a memory, and how often: the name of the source, in how many sessions it was said, and in how many
+    projects somebody wished the same.
+    """  # noqa: D205 - one sentence
+
+    __slots__ = ("projects", "sessions", "source")
+
+    def __init__(self, source: str, sessions: int, projects: int) -> None:
+        self.source, self.sessions, self.projects = source, sessions, projects
+
+    @property
+    def is_standing(self) -> bool:
+        """Whether it was said so often that it holds until somebody says otherwise."""
+        return self.sessions >= STANDING_SESSIONS

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _NO_STEM = ("_", "-")
 
 
+@dataclass(slots=True, eq=False)
 class CodeFile:
     """A source file as it was last read: what it imports in the words of its language, not yet resolved.
 
@@ -24,39 +25,36 @@ class CodeFile:
         fate: READ, or why it was read in part or not at all.
     """
 
-    __slots__ = ("digest", "fate", "imports", "mtime_ns", "size_bytes")
-
     READ, BROKEN, BINARY, LARGE, SLOW = "read", "syntax_errors", "binary", "too_large", "too_slow"
     UNREADABLE = "unreadable"
 
-    def __init__(self, digest: bytes, size_bytes: int, mtime_ns: int, imports: Sequence[str], fate: str) -> None:
-        self.digest, self.size_bytes, self.mtime_ns, self.fate = digest, size_bytes, mtime_ns, fate
-        self.imports = list(imports)
+    digest: bytes
+    size_bytes: int
+    mtime_ns: int
+    imports: Sequence[str]
+    fate: str
 
 
+@dataclass(slots=True, eq=False)
 class GraphChange:
     """What a build found: files that are new or read anew, the paths of all files, and all edges."""
 
-    __slots__ = ("changed", "edges", "limits", "paths", "reader")
-
-    def __init__(
-        self,
-        reader: int,
-        paths: Collection[str],
-        changed: Mapping[str, CodeFile],
-        edges: Collection[Edge],
-        limits: Sequence[str],
-    ) -> None:
-        self.reader, self.paths, self.changed, self.edges, self.limits = reader, paths, changed, edges, list(limits)
+    reader: int
+    paths: Collection[str]
+    changed: Mapping[str, CodeFile]
+    edges: Collection[Edge]
+    limits: Sequence[str]
 
 
+@dataclass(slots=True, eq=False)
 class GraphState:
     """What is known of a project's graph: the version of the readers, when it was built (UTC ms), how large it is."""
 
-    __slots__ = ("built_ms", "edges", "files", "limits", "reader")
-
-    def __init__(self, reader: int, built_ms: int, files: int, edges: int, limits: Sequence[str]) -> None:
-        self.reader, self.built_ms, self.files, self.edges, self.limits = reader, built_ms, files, edges, list(limits)
+    reader: int
+    built_ms: int
+    files: int
+    edges: int
+    limits: Sequence[str]
 
 
 @dataclass(slots=True, eq=False)

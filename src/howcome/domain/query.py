@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.patterns import late
 from howcome.domain.times import spans
 
 TYPE_CHECKING = False
@@ -55,7 +56,7 @@ _TOP_FOLDERS = frozenset(
 )
 _WRAPPING = "\"'`“”‘’()[]{}<>,;!?*"  # noqa: RUF001 - quotation marks as people type them
 
-_EXCLUDING = (
+_EXCLUDING = late(
     r"\b(?:except(?: for)?|excluding|other than|apart from|aside from|leaving out|but not|and not|nor"
     r"|not(?=\s+(?:about|because|due|related|caused|concerning|regarding)\b)|(?<=[,;(] )not|^not|without(?! \w+ing\b"
     r"(?<!using)(?<!touching)))\s+"
@@ -87,25 +88,25 @@ _ERRNO = (
     "EACCES|EADDRINUSE|EAGAIN|EBADF|EBUSY|ECONNABORTED|ECONNREFUSED|ECONNRESET|EEXIST|EHOSTUNREACH|EINVAL|EIO|EISDIR"
     "|ELIFECYCLE|EMFILE|ENETUNREACH|ENOENT|ENOMEM|ENOSPC|ENOTDIR|ENOTEMPTY|ENOTFOUND|EPERM|EPIPE|ERESOLVE|EROFS|ETIMEDOUT"
 )
-_SOURCES = {
-    "named": r"\b([A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Fault|Interrupt))\b(?::[ \t]*([^\n`]{1,160}))?",
-    "said": r"(?m)^[ \t]*((?:error|fatal|panic|FAILED|FATAL|ERROR|E)(?:\[\w{1,12}\])?:?[ \t]+\S[^\n`]{2,160})",
-    "code": rf"\b(?:ERR_[A-Z_]{{3,40}}|{_ERRNO}|SIG(?:ABRT|BUS|FPE|HUP|ILL|INT|KILL|PIPE|SEGV|TERM)"
+_NAMED = late(r"\b([A-Za-z_][\w.]{0,80}(?:Error|Exception|Warning|Fault|Interrupt))\b(?::[ \t]*([^\n`]{1,160}))?")
+_SAID = late(r"(?m)^[ \t]*((?:error|fatal|panic|FAILED|FATAL|ERROR|E)(?:\[\w{1,12}\])?:?[ \t]+\S[^\n`]{2,160})")
+_CODE = late(
+    rf"\b(?:ERR_[A-Z_]{{3,40}}|{_ERRNO}|SIG(?:ABRT|BUS|FPE|HUP|ILL|INT|KILL|PIPE|SEGV|TERM)"
     r"|(?:CVE-\d{4}-\d{4,7})|0x[89A-Fa-f][0-9A-Fa-f]{7}|(?!CP|HTTP|IEEE|ISO|MP|PEP|PR|RFC|SHA|TLS|UTF|V)[A-Z]{1,4}\d{3,5})\b",
-    "exit": r"\b(?:exit(?:ed|s)?(?: with)?(?: code| status)?|return code|rc)[ =:]{1,3}(-?\d{1,3})\b",
-    "status": r"\b(?:HTTP|status)(?: code)?[ /:=]{1,2}([1-5]\d\d)\b",
-    "python": r'File "([^"\n]{1,300})", line \d',
-    "call": r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d",
-    "place": r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b",
-    "excluding": _EXCLUDING,
-    "phrase": r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)",
-    "word": r"[\w'’./-]+|[,;:?!()\n—]",  # noqa: RUF001 - an apostrophe as people type it
-    "sentence": r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?",
-    "logged": r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "
+)
+_EXIT = late(r"\b(?:exit(?:ed|s)?(?: with)?(?: code| status)?|return code|rc)[ =:]{1,3}(-?\d{1,3})\b")
+_STATUS = late(r"\b(?:HTTP|status)(?: code)?[ /:=]{1,2}([1-5]\d\d)\b", re.IGNORECASE)
+_PYTHON = late(r'File "([^"\n]{1,300})", line \d')
+_CALL = late(r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d")
+_PLACE = late(r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b")
+_PHRASE = late(r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)")
+_WORD = late(r"[\w'’./-]+|[,;:?!()\n—]")  # noqa: RUF001 - an apostrophe as people type it
+_SENTENCE = late(r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?")
+_LOGGED = late(
+    r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "
     r"|[+-]{1,3} |@@ ).*$",
-}
+)
 _MARKS = dict.fromkeys(map(ord, "*`"))
-_patterns: dict[str, re.Pattern[str]] = {}
 
 
 # -- speech ------------------------------------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def speech(text: str) -> str:
     if "`" in text:
         text = "".join(_without_code(text))
     if "\n" in text:
-        text = _pattern("logged").sub(lambda match: " " * len(match[0]), text)
+        text = _LOGGED.sub(lambda match: " " * len(match[0]), text)
     return text
 
 
@@ -135,7 +136,7 @@ def _without_code(text: str) -> Iterator[str]:
 def questions(text: str) -> list[str]:
     """The sentences of a text that ask for something that was."""
     found = []
-    for sentence in _pattern("sentence").findall(text):
+    for sentence in _SENTENCE.findall(text):
         words = sentence.split(None, 1)
         if words and (sentence.rstrip().endswith("?") or words[0].strip(_WRAPPING).lower() in _ASKING):
             found.append(sentence)
@@ -164,7 +165,7 @@ def split_excluded(text: str) -> tuple[str, list[str]]:
     if len(said) != len(text):  # a letter whose lower case is longer: places would not fit
         return text, []
     cuts: list[tuple[int, int]] = []
-    for match in _pattern("excluding").finditer(said):
+    for match in _EXCLUDING.finditer(said):
         if len(cuts) == MAX_EXCLUSIONS:
             break
         if cuts and match.start() < cuts[-1][1]:
@@ -191,7 +192,7 @@ def _may_exclude(before: list[str]) -> bool:
 def _end_of_excluded(said: str, start: int) -> int:
     """Where the phrase that is excluded ends; `start` itself when there is none."""
     end, count = start, 0
-    for match in _pattern("word").finditer(said, start):
+    for match in _WORD.finditer(said, start):
         word = match[0]
         if word in ",;:?!()\n—" or count >= MAX_EXCLUDED_WORDS or (count and word in _STOP):
             break
@@ -221,7 +222,7 @@ def phrases_in(text: str) -> list[str]:
     """
     if len(text) > MAX_QUOTING_CHARS or not any(mark in text for mark in '"“„'):
         return []
-    found = (plain_words(quoted) for quoted in _pattern("phrase").findall(text))
+    found = (plain_words(quoted) for quoted in _PHRASE.findall(text))
     return [phrase for phrase in found if phrase]
 
 
@@ -271,17 +272,17 @@ def errors_in(text: str) -> list[str]:
     text = text[:MAX_CHARS]
     found: dict[str, None] = {}
     if any(mark in text for mark in ("Error", "Exception", "Warning", "Fault", "Interrupt")):
-        for name, message in _pattern("named").findall(text):
+        for name, message in _NAMED.findall(text):
             found[f"{name}: {message.strip()}" if message.strip() else name] = None
     lower = text.lower()
     if any(mark in lower for mark in ("error", "fatal", "panic", "failed", "e  ")):
-        found |= dict.fromkeys(line.strip() for line in _pattern("said").findall(text))
+        found |= dict.fromkeys(line.strip() for line in _SAID.findall(text))
     if not text.islower():
-        found |= dict.fromkeys(_pattern("code").findall(text))
+        found |= dict.fromkeys(_CODE.findall(text))
     if any(mark in lower for mark in ("exit", "return code", "rc")):
-        found |= {f"exit {code}": None for code in re.findall(_SOURCES["exit"], lower)}
+        found |= {f"exit {code}": None for code in _EXIT.findall(lower)}
     if any(mark in lower for mark in ("status", "http")):
-        found |= {f"status {code}": None for code in re.findall(_SOURCES["status"], text, re.IGNORECASE)}
+        found |= {f"status {code}": None for code in _STATUS.findall(text)}
     return [error[:MAX_ERROR_CHARS] for error in list(found)[:MAX_FOUND]]
 
 
@@ -290,16 +291,9 @@ def traced_files_in(text: str) -> list[str]:
     text = text[:MAX_CHARS]
     found: list[str] = []
     if 'File "' in text:
-        found += _pattern("python").findall(text)
+        found += _PYTHON.findall(text)
     if "at " in text:
-        found += _pattern("call").findall(text)
+        found += _CALL.findall(text)
     if "\n" in text and ":" in text:
-        found += _pattern("place").findall(text)
+        found += _PLACE.findall(text)
     return found[:MAX_FOUND]
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    """A pattern, compiled when it is first needed: all of them together cost a prompt some milliseconds."""
-    if name not in _patterns:
-        _patterns[name] = re.compile(_SOURCES[name])
-    return _patterns[name]

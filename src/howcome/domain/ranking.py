@@ -1,19 +1,18 @@
 """Adjustments of a fused score: one list for events, one for memories. `now_ms` is always a parameter.
 
 An adjustment is a bonus from 0 to 1 at a weight. What has all of it keeps its score (or `best` times that), what has
-none keeps 1 / (1 + weight) of it: a score from 0 to 1 stays one, and nothing that was found is lost. At weight 0 an
-adjustment is off.
+none keeps 1 / (1 + weight) of it: a score from 0 to 1 stays one, and nothing that was found is lost.
 """
 
 from __future__ import annotations
 
-from math import exp, log1p
+from math import exp
 
 from howcome.domain.memories import DEFAULT_TYPE, HAND, LEVELS, OPEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from howcome.domain.memories import Memory
     from howcome.domain.times import Span
@@ -67,19 +66,10 @@ UNMERGED_WEIGHT = 0.1
 branch of the Go project counted so by mistake, any@5 would be .660 (.663 without), and .642 at a weight of .3
 (docs/evaluation.md, "Branches")."""
 
-ACCESS_WEIGHT = 0.0
-MANY_READS = 20
-"""Reads beyond these count no more. The weight is off: with half of LoCoMo's questions asked before, at .1, MRR of the
-others gains .4 points if only right answers had been read, and loses .4 if the first three had, whatever they were."""
-
 LEVEL_WEIGHT, LEVEL_BEST = 0.5, 1.2
 """What passes counts .8 times, a project's knowledge once, what holds everywhere 1.2 times (Distill's values; nothing
 measured speaks against them but for what somebody keeps by hand without choosing a type, which counts as knowledge: of
 eight questions for such memories MiniLM puts seven first so, two as passing; docs/evaluation.md, "Reach")."""
-
-DIVERSITY_WEIGHT = 0.0
-"""Off: with .05 LoCoMo turns' any@5 is .790 (.792 without), R@10 .814 (.818), MRR .587 (.584); with .15 .774, .810 and
-.582. What answers a question often stands beside what else answers it."""
 
 
 class Facts:
@@ -90,13 +80,12 @@ class Facts:
         type: Of a memory (domain.memories.TYPES); '' of an event.
         is_open: Whether it still holds; what is resolved does not.
         reads: How often somebody asked for it by its id.
-        is_repeated: Whether a better row of the same exchange is there.
         is_pinned: Whether somebody pinned it: it does not fade.
         level: Of a memory (domain.memories.LEVELS).
         is_here: Whether it is of the project in which everything is asked for (a memory that holds everywhere is).
     """
 
-    __slots__ = ("is_here", "is_open", "is_pinned", "is_repeated", "level", "reads", "ts_ms", "type")
+    __slots__ = ("is_here", "is_open", "is_pinned", "level", "reads", "ts_ms", "type")
 
     def __init__(
         self,
@@ -105,14 +94,12 @@ class Facts:
         type: str = "",
         is_open: bool = True,
         reads: int = 0,
-        is_repeated: bool = False,
         is_pinned: bool = False,
         is_here: bool = True,
         level: str = LEVELS[1],
     ) -> None:
-        self.level = level
-        self.ts_ms, self.type, self.is_open, self.reads, self.is_repeated = ts_ms, type, is_open, reads, is_repeated
-        self.is_pinned, self.is_here = is_pinned, is_here
+        self.ts_ms, self.type, self.is_open, self.reads = ts_ms, type, is_open, reads
+        self.is_pinned, self.is_here, self.level = is_pinned, is_here, level
 
 
 def facts_of(memory: Memory, *, is_here: bool = True) -> Facts:
@@ -161,38 +148,12 @@ def is_stale(facts: Facts, now_ms: int) -> bool:
     return facts.reads < STALE_READS and survival(facts, now_ms) < STALE_SURVIVAL
 
 
-def openness(facts: Facts, _now_ms: int) -> float:
-    """1 for what is open, 0 for what is resolved."""
-    return float(facts.is_open)
-
-
-def access(facts: Facts, _now_ms: int) -> float:
-    """0 for what nobody ever asked for, 1 from MANY_READS reads on; the first count most."""
-    return min(1.0, log1p(max(0, facts.reads)) / log1p(MANY_READS))
-
-
-def novelty(facts: Facts, _now_ms: int) -> float:
-    """1 for the best of an exchange, 0 for its other rows."""
-    return float(not facts.is_repeated)
-
-
-def placement(facts: Facts, _now_ms: int) -> float:
-    """1 for what is of the project in which everything is asked for."""
-    return float(facts.is_here)
-
-
-def reach(facts: Facts, _now_ms: int) -> float:
-    """0 for what passes, a half for a project's knowledge, 1 for what holds everywhere."""
-    return LEVELS.index(facts.level) / (len(LEVELS) - 1)
-
-
 RECENCY = Adjustment("recency", RECENCY_WEIGHT, recency)
 SURVIVAL_BY_TYPE = Adjustment("survival", SURVIVAL_WEIGHT, survival)
-OPENNESS = Adjustment("open", RESOLVED_WEIGHT, openness)
-ACCESS = Adjustment("access", ACCESS_WEIGHT, access)
-DIVERSITY = Adjustment("diversity", DIVERSITY_WEIGHT, novelty)
-HERE = Adjustment("here", HERE_WEIGHT, placement)
-LEVEL = Adjustment("level", LEVEL_WEIGHT, reach, LEVEL_BEST)
+OPENNESS = Adjustment("open", RESOLVED_WEIGHT, lambda facts, _now_ms: float(facts.is_open))
+HERE = Adjustment("here", HERE_WEIGHT, lambda facts, _now_ms: float(facts.is_here))
+LEVEL = Adjustment("level", LEVEL_WEIGHT, lambda facts, _now_ms: LEVELS.index(facts.level) / 2, LEVEL_BEST)
+"""0 for what passes, a half for a project's knowledge, 1 for what holds everywhere."""
 
 
 def in_time(spans: Sequence[Span]) -> Adjustment:
@@ -202,26 +163,17 @@ def in_time(spans: Sequence[Span]) -> Adjustment:
     return Adjustment("time", TIME_WEIGHT, lambda facts, _now_ms: nearness(facts.ts_ms, spans))
 
 
-def for_events(
-    spans: Sequence[Span], *, by_session: bool = False, is_placed: bool = False, diversity: Adjustment = DIVERSITY
-) -> list[Adjustment]:
-    """What changes the scores of events, without what is off; `diversity` at another weight is for measuring.
+def for_events(spans: Sequence[Span], *, is_placed: bool = False) -> list[Adjustment]:
+    """What changes the scores of events: who names a time does not want what is newest.
 
-    Who names a time does not want what is newest. A session is there once anyhow: diversity is for passages. A question
-    to everything is placed when it is known in which project it is asked.
+    A question to everything is placed when it is known in which project it is asked.
     """
-    adjustments = [in_time(spans) if spans else RECENCY, *([] if by_session else [diversity])]
-    return _on([*adjustments, *([HERE] if is_placed else [])])
+    return [in_time(spans) if spans else RECENCY, *([HERE] if is_placed else [])]
 
 
 def for_memories(spans: Sequence[Span], *, is_placed: bool = False) -> list[Adjustment]:
-    """What changes the scores of memories, without what is off."""
-    adjustments = [in_time(spans) if spans else SURVIVAL_BY_TYPE, OPENNESS, ACCESS, LEVEL]
-    return _on([*adjustments, *([HERE] if is_placed else [])])
-
-
-def _on(adjustments: Iterable[Adjustment]) -> list[Adjustment]:
-    return [one for one in adjustments if one.weight > 0]
+    """What changes the scores of memories."""
+    return [in_time(spans) if spans else SURVIVAL_BY_TYPE, OPENNESS, LEVEL, *([HERE] if is_placed else [])]
 
 
 def adjusted(
@@ -232,11 +184,3 @@ def adjusted(
     for factor in factors.values():
         score *= factor
     return min(1.0, score), factors
-
-
-def repeated(scores: Mapping[int, float], exchanges: Mapping[int, int]) -> Container[int]:
-    """The rows that are not the best of their exchange; of equal ones the first stays."""
-    best: dict[int, int] = {}
-    for row in sorted(scores, key=lambda row: (-scores[row], row)):
-        best.setdefault(exchanges[row], row)
-    return scores.keys() - best.values()

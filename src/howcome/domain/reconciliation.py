@@ -1,64 +1,63 @@
-"""What reconciling works with: candidates as kept, the memories that they give, and what somebody has to look at."""
+"""What reconciling and consolidating work with: candidates as kept, the memories that they give, and what somebody has
+to look at.
+"""  # noqa: D205 - one sentence
 
 from __future__ import annotations
 
-STANDING_SESSIONS = 3
-"""What is said in so many sessions holds until somebody says otherwise."""
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from howcome.domain.candidates import Candidate
     from howcome.domain.memories import Memory, NewMemory
 
+MERGED, RESOLVED, ASLEEP = "merged", "resolved", "asleep"
+"""One that says what another says, too, takes its place; the user's last word does; or one is not said unasked."""
 
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """What consolidation does: to which memory, and which stands in its place (itself: it sleeps)."""
+
+    what: str
+    memory: Memory
+    kept: Memory
+
+
+@dataclass(slots=True, eq=False)
 class NewCandidate:
     """A candidate ready to be stored: admitted and keyed. `key` is that of the memory that says exactly this."""
 
-    __slots__ = ("candidate", "key", "project")
+    key: bytes
+    project: str
+    candidate: Candidate
 
-    def __init__(self, key: bytes, project: str, candidate: Candidate) -> None:
-        self.key, self.project, self.candidate = key, project, candidate
 
-
+@dataclass(slots=True, eq=False)
 class Taught:
     """What one exchange (by the row of its first event) taught."""
 
-    __slots__ = ("candidates", "exchange")
-
-    def __init__(self, exchange: int, candidates: Sequence[NewCandidate]) -> None:
-        self.exchange, self.candidates = exchange, list(candidates)
+    exchange: int
+    candidates: Sequence[NewCandidate]
 
 
-class Told:
-    """Who found a memory, and how often: the name of the source, in how many sessions it was said, and in how many
-    projects somebody wished the same.
-    """  # noqa: D205 - one sentence
-
-    __slots__ = ("projects", "sessions", "source")
-
-    def __init__(self, source: str, sessions: int, projects: int) -> None:
-        self.source, self.sessions, self.projects = source, sessions, projects
-
-    @property
-    def is_standing(self) -> bool:
-        """Whether it was said so often that it holds until somebody says otherwise."""
-        return self.sessions >= STANDING_SESSIONS
-
-
+@dataclass(slots=True, eq=False)
 class DueSession:
     """A session with events that were not distilled: all of them when `after_row` is 0.
 
     `events` is how many it has itself, `members` how many it shares with the session that it is a fork of.
     """
 
-    __slots__ = ("after_row", "events", "last_row", "members", "row")
+    row: int
+    after_row: int
+    last_row: int
+    events: int
+    members: int
 
-    def __init__(self, row: int, after_row: int, last_row: int, events: int, members: int) -> None:
-        self.row, self.after_row, self.last_row, self.events, self.members = row, after_row, last_row, events, members
 
-
+@dataclass(slots=True, eq=False)
 class StoredCandidate:
     """A candidate as kept.
 
@@ -67,23 +66,16 @@ class StoredCandidate:
         ts_ms: When it was said. `evidence`: ids of events.
     """
 
-    __slots__ = ("evidence", "key", "origin", "subject", "text", "ts_ms", "type")
-
-    def __init__(
-        self,
-        key: bytes,
-        type: str,
-        text: str,
-        *,
-        origin: str,
-        ts_ms: int,
-        subject: str = "",
-        evidence: Sequence[str] = (),
-    ) -> None:
-        self.key, self.type, self.text, self.origin = key, type, text, origin
-        self.ts_ms, self.subject, self.evidence = ts_ms, subject, tuple(evidence)
+    key: bytes
+    type: str
+    text: str
+    origin: str
+    ts_ms: int
+    subject: str = ""
+    evidence: tuple[str, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
 class Known:
     """What a project's memories are to be made from, as it was at one moment.
 
@@ -96,22 +88,13 @@ class Known:
         is_everywhere: What is taught holds in every project.
     """
 
-    __slots__ = ("candidates", "derived", "is_everywhere", "kept", "project_id", "stamp", "touched")
-
-    def __init__(
-        self,
-        project_id: int,
-        candidates: Sequence[StoredCandidate],
-        kept: Sequence[Memory] = (),
-        *,
-        touched: Iterable[bytes] = (),
-        derived: Iterable[bytes] = (),
-        stamp: tuple[object, ...] = (),
-        is_everywhere: bool = False,
-    ) -> None:
-        self.is_everywhere = is_everywhere
-        self.project_id, self.candidates, self.kept = project_id, list(candidates), list(kept)
-        self.touched, self.derived, self.stamp = set(touched), set(derived), stamp
+    project_id: int
+    candidates: Sequence[StoredCandidate]
+    kept: Sequence[Memory] = ()
+    touched: set[bytes] = field(default_factory=set)
+    derived: set[bytes] = field(default_factory=set)
+    stamp: tuple[object, ...] = ()
+    is_everywhere: bool = False
 
     @property
     def gone(self) -> set[bytes]:
@@ -119,6 +102,7 @@ class Known:
         return self.derived - self.touched - {one.key for one in self.candidates}
 
 
+@dataclass(slots=True, eq=False)
 class Wanted:
     """A memory as the candidates say it: what is stored of it is made to be so.
 
@@ -129,26 +113,16 @@ class Wanted:
         digest: Tells equal texts, as `NewMemory.digest` does; whoever stores it gives it.
     """
 
-    __slots__ = (
-        "digest", "evidence", "key", "origin", "parts", "said", "subject", "supersedes", "text", "type",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        key: bytes,
-        type: str,
-        text: str,
-        *,
-        origin: str,
-        subject: str = "",
-        said: Sequence[tuple[int, str]] = (),
-        evidence: Sequence[str] = (),
-        parts: Sequence[bytes] = (),
-    ) -> None:
-        self.key, self.type, self.text, self.origin = key, type, text, origin
-        self.subject, self.said, self.evidence, self.parts = subject, tuple(said), tuple(evidence), tuple(parts)
-        self.supersedes: bytes | None = None
-        self.digest = b""
+    key: bytes
+    type: str
+    text: str
+    origin: str
+    subject: str
+    said: tuple[tuple[int, str], ...]
+    evidence: tuple[str, ...]
+    parts: tuple[bytes, ...]
+    supersedes: bytes | None = None
+    digest: bytes = b""
 
     @property
     def first_ms(self) -> int:
@@ -161,6 +135,7 @@ class Wanted:
         return self.said[-1][0]
 
 
+@dataclass(slots=True, eq=False)
 class Plan:
     """The memories that a project's candidates give.
 
@@ -171,15 +146,13 @@ class Plan:
         reviews: Pairs of keys (older, newer) that may contradict each other, with the reason.
     """
 
-    __slots__ = ("reviews", "same", "taken", "wanted")
-
-    def __init__(self) -> None:
-        self.wanted: list[Wanted] = []
-        self.same: dict[bytes, bytes] = {}
-        self.taken: list[tuple[bytes, bytes]] = []
-        self.reviews: dict[tuple[bytes, bytes], str] = {}
+    wanted: list[Wanted] = field(default_factory=list)
+    same: dict[bytes, bytes] = field(default_factory=dict)
+    taken: list[tuple[bytes, bytes]] = field(default_factory=list)
+    reviews: dict[tuple[bytes, bytes], str] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class Beside:
     """What stands beside a memory that somebody wants kept.
 
@@ -189,30 +162,22 @@ class Beside:
             older's place. `differs`: pairs of keys with the reason for which somebody should look at them.
     """
 
-    __slots__ = ("differs", "same", "taken")
-
-    def __init__(
-        self,
-        same: Memory | None,
-        taken: Sequence[tuple[bytes, bytes]],
-        differs: Sequence[tuple[bytes, bytes, str]],
-    ) -> None:
-        self.same, self.taken, self.differs = same, list(taken), list(differs)
+    same: Memory | None
+    taken: Sequence[tuple[bytes, bytes]]
+    differs: Sequence[tuple[bytes, bytes, str]]
 
 
+@dataclass(slots=True, eq=False)
 class Steps:
     """What keeps memories in step with files: new ones, and rows that a file no longer says, or says again.
 
     `is_whole`: whether nothing is left to look at.
     """
 
-    __slots__ = ("back", "gone", "is_whole", "new")
-
-    def __init__(self) -> None:
-        self.new: list[NewMemory] = []
-        self.gone: list[int] = []
-        self.back: list[int] = []
-        self.is_whole = True
+    new: list[NewMemory] = field(default_factory=list)
+    gone: list[int] = field(default_factory=list)
+    back: list[int] = field(default_factory=list)
+    is_whole: bool = True
 
     def add(self, other: Steps) -> None:
         """These, too."""
@@ -228,13 +193,15 @@ class Steps:
         return not (self.new or self.gone or self.back)
 
 
+@dataclass(slots=True, eq=False)
 class Changes:
     """How many memories a reconciliation added, changed and removed, and how many contradictions it found.
 
     `folded`: those of the removed whose words are a part of another memory now.
     """
 
-    __slots__ = ("added", "contradictions", "folded", "removed", "updated")
-
-    def __init__(self) -> None:
-        self.added = self.updated = self.removed = self.folded = self.contradictions = 0
+    added: int = 0
+    updated: int = 0
+    removed: int = 0
+    folded: int = 0
+    contradictions: int = 0

@@ -36,6 +36,9 @@ ANSWER_TOKENS = 1000
 """Reserved for an answer; ours are objects of some hundred. What it was in the end is charged when it is known."""
 
 
+TOKENS = ("input", "output", "cache_read", "cache_written")
+
+
 @dataclass(slots=True, eq=False)
 class Call:
     """A call that somebody wants to make; `tokens` is the estimate that is reserved for it."""
@@ -89,6 +92,19 @@ class Receipt:
     usage: Usage
     outcome: str
     times: int
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What an answer cost, as an agent's transcript says it: one request (tokens by TOKENS), or its session so far."""
+
+    request: str
+    session: str
+    ts_ms: int | None = None
+    branch: str | None = None
+    agent_id: str | None = None
+    tokens: tuple[int, ...] = (0, 0, 0, 0)
+    cost_usd: float | None = None
 
 
 def day_of(ms: int) -> int:

@@ -35,6 +35,11 @@ class Scope:
         self.is_everything = is_everything
         self.here = here
 
+    @property
+    def number(self) -> int | None:
+        """What a statement is asked with: the project (0: one that nobody knows), None for every one."""
+        return None if self.is_everything else self.project_id or 0
+
     @classmethod
     def project(cls, project_id: int | None) -> Scope:
         """One project; None is a folder that the store has never seen: it holds nothing."""
@@ -269,20 +274,11 @@ class Filter:
     def narrowed(self, kinds: Sequence[str]) -> Filter:
         """The same filter for these kinds of events only, of those that it lets through."""
         wanted = kinds if self.kinds is None else [kind for kind in kinds if kind in self.kinds]
-        return Filter(
-            self.scope,
-            before_ms=self.before_ms,
-            since_ms=self.since_ms,
-            without=self.without,
-            sessions=self.sessions,
-            kinds=wanted,
-            origins=self.origins,
-            memory_types=self.memory_types,
-            agent=self.agent,
-            agent_id=self.agent_id,
-            subsystem=self.subsystem,
-            is_then=self.is_then,
-        )
+        found = Filter(self.scope)
+        for name in self.__slots__:
+            setattr(found, name, getattr(self, name))
+        found.kinds = wanted
+        return found
 
 
 class Reminder:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from howcome.app import App, open_app
 from howcome.domain import events, spending
+from howcome.domain.candidates import Told
 from howcome.domain.memories import Memory, MemoryFilter
-from howcome.domain.reconciliation import Told
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import ProviderError
 from howcome.evaluate.datasets import Corpus, DataSet, native

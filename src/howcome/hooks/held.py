@@ -8,7 +8,7 @@ from functools import cache
 
 from howcome.clients.hook import text_of
 from howcome.clients.projects import project_root
-from howcome.domain.graduation import is_held
+from howcome.domain.candidates import is_held
 from howcome.domain.patterns import late
 
 TYPE_CHECKING = False

@@ -25,16 +25,13 @@ if TYPE_CHECKING:
         @property
         def folder(self) -> str:
             """Where its files are."""
-            ...
 
         @property
         def title(self) -> str:
             """What it is called in messages."""
-            ...
 
         def give_up(self) -> None:
             """Its files are damaged: nobody should ask them any more."""
-            ...
 
     A = TypeVar("A", bound=Adapter)
 

@@ -1,6 +1,6 @@
 """What a search index holds of a log: one document an event, and one an exchange, whichever index it is.
 
-A document's fields are texts in which a word stands as often as it counts (`domain.term_weights`).
+A document's fields are texts in which a word stands as often as it counts (`domain.bm25`).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from howcome.domain import events
+from howcome.domain.bm25 import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
 from howcome.domain.stored import EVENTS, EXCHANGES, IndexRow
-from howcome.domain.term_weights import EVENT_CHARS, NEAR_CHARS, OWN_WEIGHT, SAID_CLIP, SAID_WEIGHT, TURNS_BEFORE
 from howcome.domain.text import analyze, with_extra_terms
 from howcome.log.event_log import EventLog
 

@@ -25,8 +25,8 @@ import tantivy
 from tantivy import Occur, Query
 
 from howcome.domain import bm25, events
+from howcome.domain.bm25 import DID_BOOST
 from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Hit, Weights
-from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, with_extra_terms
 from howcome.index.binding import guarded
 from howcome.index.index_files import META, give_up, make_folders, read_stamp, require_safe
@@ -56,11 +56,6 @@ MAX_KEPT_PARTS = 16
 
 _HIT_FIELDS = ("row", "session", "exchange", "ts")
 _NUMBERS = (*_HIT_FIELDS, "kind", "origin")
-
-
-def _names_analyzer() -> tantivy.TextAnalyzer:
-    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return builder.filter(tantivy.Filter.lowercase()).build()
 
 
 def _schema_of(path: str) -> tantivy.Schema:
@@ -133,7 +128,11 @@ class LexicalIndex:
         """The index of a folder, or None when it is not there."""
         if not os.path.exists(os.path.join(path, META)):
             return None
-        return self._ready(open_index(path, _schema_of(path)))
+        require_safe(path)
+        index = _open_anywhere(path)
+        if index.schema != _schema_of(path):
+            raise ValueError("its fields are not as they were written")
+        return self._ready(index)
 
     def make(self, path: str) -> tantivy.Index:
         """The index of a folder, which is made when it is not there."""
@@ -146,7 +145,8 @@ class LexicalIndex:
 
     def _ready(self, index: tantivy.Index) -> tantivy.Index:
         index.register_tokenizer(WORDS, self._analyzer)
-        index.register_tokenizer(NAME_WORDS, _names_analyzer())
+        names = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase())
+        index.register_tokenizer(NAME_WORDS, names.build())
         return index
 
     def _parts(self, name: str, scope: Scope | None) -> list[Part]:
@@ -334,16 +334,8 @@ def version_of(path: str) -> tuple[int, int] | None:
     return state.st_ino, state.st_mtime_ns
 
 
-def open_index(path: str, schema: tantivy.Schema) -> tantivy.Index:
-    """An index that is there; one in a folder that cannot be written as it is now."""
-    require_safe(path)
-    index = _open_anywhere(path)
-    if index.schema != schema:
-        raise ValueError("its fields are not as they were written")
-    return index
-
-
 def _open_anywhere(path: str) -> tantivy.Index:
+    """An index that is there; one in a folder that cannot be written as it is now."""
     try:
         return tantivy.Index.open(path)
     except ValueError:

@@ -31,22 +31,17 @@ def within(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]] 
     """When and in which sessions a hit must be, without any weight in its score; None when nothing can be there."""
     if wanted.is_never:
         return None
-    found = time_range(schema, wanted)
+    found = []
+    if wanted.before_ms is not None or wanted.since_ms is not None:
+        low = None if wanted.since_ms is None else max(0, wanted.since_ms)
+        last = None if wanted.before_ms is None else wanted.before_ms - 1
+        between = Query.range_query(schema, "ts", tantivy.FieldType.Unsigned, low, last)
+        found.append((Occur.Must, Query.const_score_query(between, 0.0)))
     if wanted.sessions is not None:
         one_of = Query.term_set_query(schema, "session", list(wanted.sessions))
         found.append((Occur.Must, Query.const_score_query(one_of, 0.0)))
     found += [(Occur.MustNot, Query.term_query(schema, "session", session, "basic")) for session in wanted.without]
     return found
-
-
-def time_range(schema: tantivy.Schema, wanted: Filter) -> list[tuple[Occur, Query]]:
-    """The restriction to the wanted time, if there is one, without any weight in the score."""
-    if wanted.before_ms is None and wanted.since_ms is None:
-        return []
-    low = None if wanted.since_ms is None else max(0, wanted.since_ms)
-    last = None if wanted.before_ms is None else wanted.before_ms - 1
-    between = Query.range_query(schema, "ts", tantivy.FieldType.Unsigned, low, last)
-    return [(Occur.Must, Query.const_score_query(between, 0.0))]
 
 
 def all_of(

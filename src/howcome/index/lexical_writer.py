@@ -17,6 +17,7 @@ from howcome.index.index_files import make_folders, remove_others, sweep, write_
 from howcome.index.lexical import SCHEMAS, LexicalIndex
 from howcome.log.event_log import EventLog
 from howcome.log.faults import require_memory
+from howcome.log.possession import is_taken
 
 ROWS_A_STEP = 10_000
 """Projects are written one after the other within a step."""
@@ -83,17 +84,10 @@ class LexicalWriter:
         make_folders(os.path.dirname(self.folder), self.folder)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         self._lock = os.open(os.path.join(self.folder, "lock"), flags, 0o600)
-        deadline = time.monotonic() + LOCK_WAIT_S
-        while True:
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    self.drop()
-                    return False
-                time.sleep(0.01)
-            else:
-                return True
+        if not is_taken(self._lock, fcntl.LOCK_EX, LOCK_WAIT_S):
+            self.drop()
+            return False
+        return True
 
     @guarded
     def begin(self) -> None:

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from howcome.domain import bm25
+from howcome.domain.bm25 import DID_BOOST
 from howcome.domain.stored import EVENTS, EXCHANGES, FUZZY, HOLDING, NAMES, Filter, Hit, Scope, Weights
-from howcome.domain.term_weights import DID_BOOST
 from howcome.domain.text import GENERIC_WORDS, is_one_edit, with_extra_terms
 from howcome.errors import StoreLockedError
 from howcome.index.lexical import MAX_ENDING_CHARS, MIN_STEM_CHARS, SCHEMAS
@@ -22,7 +22,7 @@ from howcome.index.postgres_query import SCHEMA, Known, Select, Statement, lexem
 from howcome.index.postgres_writer import Connection, PostgresWriter, last_of
 from howcome.index.search_index import Search
 from howcome.log.event_log import EventLog
-from howcome.log.postgres_driver import without_nul
+from howcome.log.postgres import without_nul
 from howcome.log.terms import analyzer
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ import numpy as np
 from howcome.domain import events
 from howcome.domain.stored import Hit
 from howcome.errors import StoreError
-from howcome.index.vector_head import PREFIX, Head, damaged, read_head
+from howcome.index.vector_files import PREFIX, Head, damaged, read_head
 from howcome.index.vector_snapshot import Snapshot
 
 TYPE_CHECKING = False

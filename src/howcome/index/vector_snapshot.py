@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from howcome.domain import events
-from howcome.index.vector_head import damaged, data_path
+from howcome.index.vector_files import damaged, data_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from howcome.index.vector_head import Head
+    from howcome.index.vector_files import Head
 
     FloatVector: TypeAlias = npt.NDArray[np.float32]
     Array: TypeAlias = npt.NDArray[Any]

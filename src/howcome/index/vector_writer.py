@@ -13,7 +13,7 @@ import numpy as np
 from howcome.errors import IndexDamagedError, StoreError
 from howcome.files import sync
 from howcome.index.index_files import make_folders
-from howcome.index.vector_head import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
+from howcome.index.vector_files import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
 from howcome.index.vector_snapshot import ROW, data_types, signs
 
 TYPE_CHECKING = False

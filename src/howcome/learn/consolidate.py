@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from howcome.domain.consolidation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import HAND, Memory, MemoryFilter
 from howcome.domain.ranking import DAY_MS, facts_of, is_stale
+from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.stored import Filter, Scope
 from howcome.learn.likeness import Statement, covers, is_same
 from howcome.retrieve.memories import search_memories

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from howcome.domain.candidates import told
 from howcome.domain.events import PUSHED_ORIGINS
-from howcome.domain.graduation import told
 from howcome.domain.memories import CLIENT, OPEN, Memory, MemoryFilter
 from howcome.domain.ranking import STALE_READS
 from howcome.domain.stored import Scope

@@ -178,7 +178,7 @@ class InStep:
 
     def run(self, scope: Scope | None = None, rest: Callable[[], bool] = lambda: True) -> Steps:
         """Looks at the files of a scope (None: of all projects), and says what it did; ends when `rest` says so."""
-        done, one = Steps(), None if scope is None or scope.is_everything else scope.project_id or 0
+        done, one = Steps(), None if scope is None else scope.number
         numbers = {root: number for number, root in self._store.projects.roots() if one in (None, number)}
         for root, folders in ({} if CLIENT_MEMORIES in self._off else self.folders()).items():
             if root in numbers and not self._is_excluded(root):

@@ -206,9 +206,9 @@ class _Reconciliation:
             head.text,
             origin=least_trusted(one.origin for one in every),
             subject=subject,
-            said=list(said),
-            evidence=list(evidence)[: memories.MAX_EVIDENCE],
-            parts=[group.key for group in members],
+            said=tuple(said),
+            evidence=tuple(evidence)[: memories.MAX_EVIDENCE],
+            parts=tuple(group.key for group in members),
         )
 
     # -- one after the other -------------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ import json
 from collections.abc import Mapping
 
 from howcome.errors import StoreError
-from howcome.log.database import Database
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
 
 MAX_REASON_CHARS = 500
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain.code import CodeFile, GraphState, Neighbour, file_name, file_stem
-from howcome.log.sqlite_reads import one, path_text
+from howcome.log.event_rows import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
             self, project_id: int, names: Collection[str], stems: Collection[str]
         ) -> list[tuple[int, str]]:
             """Files (row id, path) with one of these names or stems (`domain.code.file_name`, `file_stem`)."""
-            ...
 
         def neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
             """The files that these import, and those that import these, each pair once."""
-            ...
 
 
 _PUT_FILE = (

@@ -116,7 +116,7 @@ class Commands:
 
     def newest_failed(self, scope: Scope, limit: int) -> list[tuple[int, int, int, int, int | None, int | None]]:
         """What failed last: the form, how often and in how many sessions, the last call, what mended it, its form."""
-        return list(self._db.rows(_NEWEST_FAILED, (None if scope.is_everything else scope.project_id or 0, limit)))
+        return list(self._db.rows(_NEWEST_FAILED, (scope.number, limit)))
 
     def has_worked(self, scope: Scope, form: int, before_ms: int | None) -> bool:
         """Whether a command has ever worked in a project."""

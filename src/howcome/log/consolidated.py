@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from howcome.domain.consolidation import MERGED, Step
 from howcome.domain.memories import HAND
 from howcome.domain.ranking import DAY_MS
-from howcome.log.database import Database
+from howcome.domain.reconciliation import MERGED, Step
+from howcome.log.database import Database, Kept
 from howcome.log.distilled import TOUCHED, InStep
-from howcome.log.driver import Kept
 from howcome.log.memory_rows import LIVE, memories_by_row
 from howcome.log.memory_writing import MemoryWriter
 
@@ -59,7 +58,7 @@ class Consolidated:
                         "INSERT INTO consolidated (run_ms, what, memory_id, kept_id, lent) VALUES (?, ?, ?, ?, ?)",
                         (now_ms, step.what, row, kept, Kept(json.dumps(lent))),
                     )
-            self._weigh_again([row for step in steps for row in (step.memory.row, step.kept.row)])
+            self._writer.weigh_again([row for step in steps for row in (step.memory.row, step.kept.row)])
         return True
 
     def undo(self, now_ms: int) -> list[Step]:
@@ -80,7 +79,7 @@ class Consolidated:
                 if json.loads(lent)[1:] not in ([], [[]]):
                     self._writer.change(kept, f"said_ms = {last}")
             rows = [row for one in done for row in one[2:4]]
-            self._weigh_again(rows)
+            self._writer.weigh_again(rows)
             found = memories_by_row(self._db, rows)
         return [Step(what, found[row], found[kept]) for _, what, row, kept, _ in reversed(done)]
 
@@ -98,11 +97,3 @@ class Consolidated:
             lent.append(self._db.rows(f"{of} EXCEPT {of}", (row, kept)))
         self._writer.bear_out(kept, [event for (event,) in lent[0]], lent[1])
         return lent
-
-    def _weigh_again(self, rows: Sequence[int]) -> None:
-        """What sessions say is a part of whatever stands for it now."""
-        self._db.execute(
-            "INSERT OR IGNORE INTO unreconciled SELECT project_id FROM memories"
-            " WHERE project_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(rows)),),
-        )

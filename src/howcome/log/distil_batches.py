@@ -24,10 +24,10 @@ from howcome.domain.events import STORED_KINDS, TURN_KINDS
 from howcome.domain.memories import LLM, OUTDATED, PROPOSED, Memory
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.log.database import Database
+from howcome.log.event_log import EventLog
 from howcome.log.memories import Memories
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
-from howcome.log.sqlite_log import SqliteEventLog
 
 MAX_ROW = (1 << 63) - 1
 _OPEN = (
@@ -60,13 +60,13 @@ _INSERT = f"INSERT INTO distil_batches (session_id, project_id, {', '.join(_OF_B
 class DistilBatches:
     """Which messages a model is to distil, what became of them, and what it did."""
 
-    def __init__(self, db: Database, log: SqliteEventLog) -> None:
+    def __init__(self, db: Database, log: EventLog) -> None:
         self._db, self._log, self._memories, self._writer = db, log, Memories(db), MemoryWriter(db)
 
     # -- closing them ----------------------------------------------------------------------------------------------
     def open_sessions(self, scope: Scope, since_ms: int | None = None) -> list[OpenSession]:
         """Sessions that may have messages in no batch, those written last first."""
-        found = self._db.rows(_OPEN, (_project(scope), since_ms))
+        found = self._db.rows(_OPEN, (scope.number, since_ms))
         return [OpenSession(session, after) for session, after, _ in found]
 
     def main_events(
@@ -105,7 +105,7 @@ class DistilBatches:
     # -- what becomes of them --------------------------------------------------------------------------------------
     def pending(self, scope: Scope, since_ms: int | None = None) -> list[Batch]:
         """Batches that no model was asked for with success: the newest session first, of each the oldest first."""
-        return [Batch(*row) for row in self._db.rows(_PENDING, (_project(scope), since_ms))]
+        return [Batch(*row) for row in self._db.rows(_PENDING, (scope.number, since_ms))]
 
     def finish(self, batch: Batch, model: str, changes: Sequence[MemoryChange], now_ms: int) -> Applied | None:
         """Does what a model said of a batch, in one transaction; None when the batch does not wait any more.
@@ -240,7 +240,3 @@ class DistilBatches:
             "INSERT INTO distil_operations (batch_id, memory_id, op, reason, done_ms) VALUES (?, ?, ?, ?, ?)",
             (batch.row, row, op, reason, now_ms),
         )
-
-
-def _project(scope: Scope) -> int | None:
-    return None if scope.is_everything else scope.project_id or 0

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 
 from howcome.domain import events
-from howcome.domain.candidates import WISH
+from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
-from howcome.domain.reconciliation import Changes, DueSession, Known, NewCandidate, Plan, Steps, Taught, Told
 from howcome.domain.stored import Scope
-from howcome.log.database import Database
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
 from howcome.log.memories import Memories
-from howcome.log.memory_rows import HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import HOLDS, LIVE
 from howcome.log.memory_writing import MemoryWriter
 from howcome.log.projects import Projects
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from howcome.domain.reconciliation import Changes, DueSession, Known, Plan, Steps, Taught
 
 MAX_KNOWN = 1_000_000
 _DUE = (
@@ -53,8 +56,7 @@ class Candidates:
         """Sessions with events that this distiller (name and version) has not seen, those written last first."""
         from howcome.domain.reconciliation import DueSession
 
-        project_id = None if scope.is_everything else scope.project_id or 0
-        found = self._db.rows(_DUE, (distiller, project_id, since_ms))
+        found = self._db.rows(_DUE, (distiller, scope.number, since_ms))
         return [
             DueSession(session, done if is_mine and members == had else 0, last_row, own, members)
             for session, done, had, is_mine, last_row, own, members in found
@@ -84,24 +86,17 @@ class Candidates:
             self._db.execute(
                 "INSERT OR REPLACE INTO distilled VALUES (?, ?, ?, ?)", (due.row, distiller, due.last_row, due.members)
             )
-            known = self._exchanges(due.row)
+            rows = self._db.rows("SELECT DISTINCT exchange FROM candidates WHERE session_id = ?", (due.row,))
+            known = {exchange for (exchange,) in rows}
             for exchange in known - set(exchanges):
                 self._replace(due.row, exchange, [])
             said = [one for one in taught if one.exchange in known or one.candidates]
-            ids, added = self._project_ids(said), 0
-            for one in said:
-                rows = self._rows_of(one, ids)
-                added += self._replace(due.row, one.exchange, rows, is_new=one.exchange not in known)
-            return added
-
-    def _project_ids(self, said: Iterable[Taught]) -> dict[str, int | None]:
-        """The row ids of the projects (by root) of what was taught."""
-        roots = {new.project for one in said for new in one.candidates}
-        return {root: Projects(self._db).of_root(root) for root in roots}
-
-    def _exchanges(self, session: int) -> set[int]:
-        rows = self._db.rows("SELECT DISTINCT exchange FROM candidates WHERE session_id = ?", (session,))
-        return {exchange for (exchange,) in rows}
+            roots = {new.project for one in said for new in one.candidates}
+            ids = {root: Projects(self._db).of_root(root) for root in roots}
+            return sum(
+                self._replace(due.row, one.exchange, self._rows_of(one, ids), is_new=one.exchange not in known)
+                for one in said
+            )
 
     def _rows_of(self, taught: Taught, ids: Mapping[str, int | None]) -> list[tuple[object, ...]]:
         """Candidates as rows; the words of what was erased are not stored again."""
@@ -113,7 +108,15 @@ class Candidates:
             (json.dumps([new.key.hex().upper() for new in taught.candidates]),),
         )
         gone = {key for (key,) in erased}
-        return [_candidate_row(new, ids) for new in taught.candidates if new.key not in gone]
+        return [
+            (
+                ids[new.project], new.key, one.type, one.text, one.subject, events.ORIGIN_NUMBERS[one.origin],
+                one.ts_ms, json.dumps(one.evidence), one.source,
+            )
+            for new in taught.candidates
+            if new.key not in gone
+            for one in (new.candidate,)
+        ]  # fmt: skip
 
     def _replace(self, session: int, exchange: int, rows: list[tuple[object, ...]], *, is_new: bool = False) -> int:
         """Writes what one exchange taught where it is not so already; how many candidates are new.
@@ -149,15 +152,7 @@ class Candidates:
             (project_id,),
         )
         candidates = [
-            StoredCandidate(
-                key,
-                kind,
-                text,
-                origin=events.ORIGINS[origin],
-                ts_ms=ts_ms,
-                subject=subject,
-                evidence=json.loads(evidence),
-            )
+            StoredCandidate(key, kind, text, events.ORIGINS[origin], ts_ms, subject, tuple(json.loads(evidence)))
             for key, kind, text, origin, ts_ms, subject, evidence in rows
         ]
         wanted = MemoryFilter(with_forgotten=True, with_superseded=True)
@@ -247,11 +242,7 @@ class InStep:
                 self._writer.change(row, "deleted_ms = NULL, gone_ms = NULL")
             for new in steps.new:
                 self._writer.add(new)
-            self._db.execute(  # what sessions say, too, may be a memory by itself again, or be none any more
-                "INSERT OR IGNORE INTO unreconciled SELECT project_id FROM memories"
-                " WHERE project_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
-                (json.dumps([*steps.gone, *steps.back]),),
-            )
+            self._writer.weigh_again([*steps.gone, *steps.back])
         return True
 
 
@@ -296,11 +287,3 @@ class MemoryVectors:
                 "INSERT OR REPLACE INTO memory_vectors VALUES (?, ?, ?)",
                 [(key, model, vector) for key, vector in vectors.items()],
             )
-
-
-def _candidate_row(new: NewCandidate, ids: Mapping[str, int | None]) -> tuple[object, ...]:
-    one = new.candidate
-    return (
-        ids[new.project], new.key, one.type, one.text, one.subject, ORIGIN_NUMBERS[one.origin], one.ts_ms,
-        json.dumps(one.evidence), one.source,
-    )  # fmt: skip

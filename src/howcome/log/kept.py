@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 
 from howcome.domain.memories import HAND, memory_id
 from howcome.log.database import Database
@@ -33,24 +34,6 @@ def vanished(folder: str, held: Iterable[str]) -> list[str]:
     return [memory_id(bytes.fromhex(key)) for key in read_kept(folder) if key not in known]
 
 
-def note_kept(folder: str, keys: Iterable[str]) -> None:
-    """Writes keys down that are not yet; where that cannot be done now, the next change of a memory does."""
-    known = set(read_kept(folder))
-    lines = "".join(f"{key}\n" for key in keys if key not in known)
-    if not lines:
-        return
-    try:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(os.path.join(folder, NAME), flags, 0o600)
-    except OSError:
-        return
-    with open(descriptor, "ab", buffering=0) as stream:
-        try:
-            stream.write(lines.encode())
-        except OSError:
-            return
-
-
 class KeptMemories:
     """Which they are in the database, written down and compared."""
 
@@ -59,7 +42,15 @@ class KeptMemories:
 
     def note(self) -> None:
         """Writes down which there are; where that cannot be done now, the next one that is kept does."""
-        note_kept(self._db.folder, self._keys())
+        known = set(read_kept(self._db.folder))
+        lines = "".join(f"{key}\n" for key in self._keys() if key not in known)
+        if not lines:
+            return
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with suppress(OSError):
+            descriptor = os.open(os.path.join(self._db.folder, NAME), flags, 0o600)
+            with open(descriptor, "ab", buffering=0) as stream:
+                stream.write(lines.encode())
 
     def vanished(self) -> list[str]:
         """Ids of those that are written down and are not in this database."""

@@ -1,20 +1,48 @@
-"""Memories: their rows."""
+"""Memories: their rows, and searching them.
+
+They are found by the table of their words, in one statement: what is committed is found, by everybody, at once. Term
+weights come from the events (`SearchIndex.weigh`): memories alone are too few to tell rare words from common ones.
+"""
 
 from __future__ import annotations
 
 import json
 
-from howcome.domain import memories
-from howcome.log.memory_rows import HOLDS, LIVE_THEN, OUTSIDE, SELECT, as_then, memories_by_row, memory_of
+from howcome.domain.bm25 import LENGTH_SHARE, MEMORY_WEIGHT, SATURATION
+from howcome.domain.events import ORIGIN_NUMBERS
+from howcome.domain.memories import ID_PREFIX, KEY_BYTES, MemoryHit
+from howcome.log.database import Database, Kept
+from howcome.log.event_rows import key_range
+from howcome.log.memory_rows import (
+    HOLDS,
+    LIVE,
+    LIVE_THEN,
+    OUTSIDE,
+    SELECT,
+    as_then,
+    memories_by_row,
+    memory_of,
+)
 from howcome.log.memory_writing import MemoryWriter
+from howcome.log.terms import ALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from howcome.domain.memories import Memory, MemoryFilter, NewMemory
-    from howcome.domain.stored import Scope
-    from howcome.log.database import Database
+    from howcome.domain.stored import Filter, Scope
+
+
+_OFTEN = f"{MEMORY_WEIGHT} * w.count"
+_LENGTH = f"{SATURATION - 1} * ({1 - LENGTH_SHARE} + {LENGTH_SHARE} * w.words / average.words)"
+_SEARCH = (
+    "SELECT m.id, sum(CAST(asked.value AS DOUBLE PRECISION)"  # noqa: S608 - fixed text
+    f" * {SATURATION} * {_OFTEN} / ({_OFTEN} + {_LENGTH})) AS score"
+    f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
+    " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w CROSS JOIN memories m"
+    " WHERE w.term = asked.key AND m.id = w.memory_id AND {} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+)
 
 
 class Memories:
@@ -73,12 +101,9 @@ class Memories:
 
     def find(self, prefix: str, limit: int = 5) -> list[Memory]:
         """Memories whose id starts with `prefix` (`mem-` and hex digits); at most `limit`."""
-        digits = prefix.removeprefix(memories.ID_PREFIX).lower()
-        if not digits or len(digits) > 2 * memories.KEY_BYTES or not set(digits) <= set("0123456789abcdef"):
-            return []
-        low, high = (bytes.fromhex(digits.ljust(2 * memories.KEY_BYTES, digit)) for digit in "0f")
+        keys = key_range(prefix, ID_PREFIX, 2 * KEY_BYTES)
         sql = SELECT + " WHERE m.key BETWEEN ? AND ? LIMIT ?"
-        return [memory_of(row) for row in self._db.rows(sql, (low, high, limit))]
+        return [memory_of(row) for row in self._db.rows(sql, (*keys, limit))] if keys else []
 
     def live_twin(self, row: int) -> Memory | None:
         """The live memory that says the same in the same scope, of the same owner, if there is one."""
@@ -137,3 +162,64 @@ class Memories:
         """Every time (UTC ms, event id) a memory was said, in order; none for one that was kept by hand."""
         sql = "SELECT ts_ms, event FROM memory_said WHERE memory_id = ? ORDER BY ts_ms, event"
         return list(self._db.rows(sql, (row,)))
+
+
+class MemorySearch:
+    """Finds memories by their words; gives their vectors."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    def search(
+        self, weights: Mapping[str, float], wanted: Filter, limit: int, required: Sequence[Sequence[str]] = ()
+    ) -> list[MemoryHit]:
+        """Live memories that hold the terms (and of each required group all), best first."""
+        if not weights or wanted.is_never:
+            return []
+        clauses = [*_restrictions(wanted), *_holding(required)]
+        sql = _SEARCH.format(" AND ".join(clause for clause, _ in clauses))
+        values = (_bound(dict(weights)), *(value for _, bound in clauses for value in bound), limit)
+        return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
+
+    def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
+        """Live memories with the vectors that a model has made of them."""
+        if wanted.is_never:
+            return []
+        restrictions = list(_restrictions(wanted))
+        where = " AND ".join(clause for clause, _ in restrictions)
+        sql = (
+            "SELECT m.id, v.vector FROM memory_vectors v CROSS JOIN memories m"  # noqa: S608 - fixed text
+            f" WHERE m.key = v.key AND v.model = ? AND {where} ORDER BY m.id"
+        )
+        return list(self._db.rows(sql, (model, *(value for _, bound in restrictions for value in bound))))
+
+
+def _restrictions(wanted: Filter) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """What a memory must be. Sessions and kinds of events are not asked of memories."""
+    yield LIVE if wanted.then_ms is None else LIVE_THEN.format("m", f"{wanted.then_ms:d}"), ()
+    if not wanted.scope.is_everything:
+        yield f"(m.project_id IS NULL OR {HOLDS.format('m', '?')})", (wanted.scope.project_id,) * 2
+    if wanted.before_ms is not None:
+        yield "m.created_ms < ?", (wanted.before_ms,)
+    if wanted.since_ms is not None:
+        yield "m.created_ms >= ?", (wanted.since_ms,)
+    if wanted.memory_types is not None:
+        yield "m.type IN (SELECT CAST(value AS TEXT) FROM json_each(?))", (_bound(list(wanted.memory_types)),)
+    if wanted.origins is not None:
+        numbers = [ORIGIN_NUMBERS[origin] for origin in wanted.origins]
+        yield "m.origin IN (SELECT value FROM json_each(?))", (_bound(numbers),)
+    if wanted.agent is not None:
+        yield "m.agent = ?", (wanted.agent,)
+
+
+def _holding(required: Sequence[Sequence[str]]) -> Iterator[tuple[str, tuple[object, ...]]]:
+    """That a memory holds every term of every group."""
+    terms = list(dict.fromkeys(term for group in required for term in group))
+    if terms:
+        held = "SELECT count(*) FROM json_each(?) needed JOIN memory_words ON term = needed.value AND memory_id = m.id"
+        yield f"({held}) = {len(terms)}", (_bound(terms),)
+
+
+def _bound(value: object) -> Kept:
+    """A value as JSON; what is only looked for needs no gate, which a prompt would have to import."""
+    return Kept(json.dumps(value, ensure_ascii=False))

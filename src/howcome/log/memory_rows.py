@@ -60,7 +60,6 @@ _REST = 2 * KEY_BYTES - ID_HEX_CHARS
 EVENT_OF = f"BETWEEN unhex(substr({{0}}, 4) || '{'0' * _REST}') AND unhex(substr({{0}}, 4) || '{'f' * _REST}')"
 """The keys of the events that an id ({0}) can mean."""
 
-ORIGIN_NUMBERS = {origin: number for number, origin in enumerate(events.ORIGINS)}
 _COLUMNS = (
     "row", "key", "type", "text", "project", "agent", "origin", "status", "created_ms", "supersedes", "superseded_by",
     "deleted_ms", "purged_ms", "access_count", "source", "subject", "said_ms", "pinned_ms", "status_ms",

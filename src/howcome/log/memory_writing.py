@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from operator import attrgetter
 
+from howcome.domain.events import ORIGIN_NUMBERS
 from howcome.domain.memories import HAND, IMPORTED
 from howcome.errors import UsageError
-from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, ORIGIN_NUMBERS, OUTSIDE, memories_by_row
+from howcome.log.event_rows import one, path_text
+from howcome.log.memory_rows import HOLDS, LIVE, NEXT_CHANGE, OUTSIDE, memories_by_row
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,3 +170,11 @@ class MemoryWriter:
     def change(self, row: int, what: str, *values: object) -> None:
         """Sets columns of a memory; whoever has read it before finds out."""
         self._db.execute(f"UPDATE memories SET change = {NEXT_CHANGE}, {what} WHERE id = ?", (*values, row))  # noqa: S608 - fixed text
+
+    def weigh_again(self, rows: Iterable[int]) -> None:
+        """What sessions say may be a part of another memory now, a memory by itself again, or none any more."""
+        self._db.execute(
+            "INSERT OR IGNORE INTO unreconciled SELECT project_id FROM memories"
+            " WHERE project_id IS NOT NULL AND id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(rows)),),
+        )

@@ -29,7 +29,7 @@ def share(folder: str, wait_s: float) -> int | None:
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        if _is_taken(descriptor, fcntl.LOCK_SH, wait_s):
+        if is_taken(descriptor, fcntl.LOCK_SH, wait_s):
             return descriptor
     except OSError:
         os.close(descriptor)
@@ -49,17 +49,18 @@ def alone(folder: str, wait_s: float) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         try:
-            is_taken = _is_taken(descriptor, fcntl.LOCK_EX, wait_s)
+            is_ours = is_taken(descriptor, fcntl.LOCK_EX, wait_s)
         except OSError as error:
             raise StoreError(f"{folder} cannot be locked: {error.strerror or error}") from error
-        if not is_taken:
+        if not is_ours:
             raise StoreLockedError("other processes use the store: end the agents' sessions, then try again")
         yield
     finally:
         os.close(descriptor)
 
 
-def _is_taken(descriptor: int, how: int, wait_s: float) -> bool:
+def is_taken(descriptor: int, how: int, wait_s: float) -> bool:
+    """Whether the lock (shared or alone) on an open file is ours within a time."""
     deadline = time.monotonic() + wait_s
     while True:
         try:

@@ -6,8 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 
 from howcome.domain.sources import Batch, NewEvent, NewRecord
-from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import without_nul
+from howcome.log.postgres import PostgresDatabase, without_nul
 from howcome.log.sqlite_batches import OF_EVENT, BatchWriter, event_values
 
 _COLUMNS = ("id", "ts", "session_id", "project_id", "source_id", "offset", *OF_EVENT)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from howcome.log.event_rows import path_text
 from howcome.log.memory_rows import NEXT_CHANGE
-from howcome.log.sqlite_reads import path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

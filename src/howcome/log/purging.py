@@ -12,11 +12,10 @@ from itertools import islice
 from howcome.domain import memories
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import StoreError, StoreLockedError
-from howcome.log.database import Database
-from howcome.log.driver import Kept, driver_errors
+from howcome.log.database import Database, Kept, driver_errors
+from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.memory_writing import MemoryWriter
-from howcome.log.sqlite_reads import unpack
 
 CHECKPOINT_TRIES = 3
 """Readers of an old state hold the log back for a moment; each try waits for them as long as any write does."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from howcome.domain.sources import COUNTERS, SET_ASIDE, Batch
 from howcome.log.database import Database
+from howcome.log.event_rows import path_text
 from howcome.log.sqlite_batches import BatchWriter
-from howcome.log.sqlite_reads import path_text
 
 
 class Quarantine:

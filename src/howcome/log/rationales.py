@@ -76,7 +76,7 @@ class Rationales:
 
     def unread_sessions(self, author: str, scope: Scope, since_ms: int | None = None) -> list[UnreadSession]:
         """Sessions with events that an author of this name and version has not looked through, the newest first."""
-        found = self._db.rows(_UNREAD, (author, _project(scope), since_ms))
+        found = self._db.rows(_UNREAD, (author, scope.number, since_ms))
         return [UnreadSession(session, done or 0, last_row) for session, done, last_row in found]
 
     def record(
@@ -131,7 +131,7 @@ class Rationales:
         found = self._db.rows(
             f"SELECT prompt_id, session_id, last_row FROM rationales WHERE {_WITHIN} AND asked != ?3"  # noqa: S608 - fixed text
             " ORDER BY order_ms DESC, prompt_id DESC LIMIT ?4",
-            (_project(scope), since_ms, model, limit),
+            (scope.number, since_ms, model, limit),
         )
         return [Unasked(*row) for row in found]
 
@@ -154,7 +154,7 @@ class Rationales:
         """The newest rationales of a scope, with their texts, newest first."""
         rows = self._db.rows(
             f"SELECT prompt_id FROM rationales WHERE {_WITHIN} ORDER BY order_ms DESC, prompt_id DESC LIMIT ?3",  # noqa: S608 - fixed text
-            (_project(scope), since_ms, limit),
+            (scope.number, since_ms, limit),
         )
         found = self._told.by_prompt([prompt for (prompt,) in rows], with_text=True)
         return [found[-prompt] for (prompt,) in rows if -prompt in found]
@@ -162,7 +162,7 @@ class Rationales:
     def counts(self, scope: Scope, since_ms: int | None = None) -> dict[str, int]:
         """How many rationales a scope has, by author."""
         sql = f"SELECT author, count(*) FROM rationales WHERE {_WITHIN} GROUP BY author ORDER BY author"  # noqa: S608 - fixed text
-        return dict(self._db.rows(sql, (_project(scope), since_ms)))
+        return dict(self._db.rows(sql, (scope.number, since_ms)))
 
 
 def is_main_prompt(event: StoredEvent) -> bool:
@@ -173,10 +173,6 @@ def is_main_prompt(event: StoredEvent) -> bool:
 def _writer(author: str) -> str:
     """An author without its version."""
     return author.partition(" ")[0]
-
-
-def _project(scope: Scope) -> int | None:
-    return None if scope.is_everything else scope.project_id or 0
 
 
 def _in_place(told: Iterable[StoredEvent], rationales: dict[int, StoredEvent]) -> Iterator[StoredEvent]:

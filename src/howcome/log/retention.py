@@ -16,7 +16,7 @@ import zstandard
 from howcome.domain import events
 from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.log.database import Database
-from howcome.log.sqlite_reads import unpack
+from howcome.log.event_rows import unpack
 
 ROWS_A_STEP = 500
 _CALL, _RESULT = (events.KINDS.index(kind) for kind in (events.TOOL_CALL, events.TOOL_RESULT))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
-from howcome.domain.events import ORIGIN_USER
+from howcome.domain.events import ORIGIN_NUMBERS, ORIGIN_USER
 from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.log.database import Database
 from howcome.log.memories import Memories
-from howcome.log.memory_rows import CHANGES, HOLDS, LIVE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import CHANGES, HOLDS, LIVE
 from howcome.log.memory_writing import MemoryWriter
 
 _REVIEW = "SELECT r.id, r.older, r.newer, r.reason, r.found_ms, r.settled_ms FROM memory_reviews r"

@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from howcome.domain.events import ASSISTANT_TEXT, KINDS, ORIGIN_ASSISTANT, ORIGIN_USER, ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.sources import COUNTERS
 from howcome.domain.stored import SessionSummary
+from howcome.domain.times import DAY_MS
 from howcome.domain.verdicts import KEPT_DAYS, MANIFEST, PROMPT, PastVerdict
-from howcome.log.database import ALL_ROWS
-from howcome.log.driver import Kept
+from howcome.log.database import ALL_ROWS, Database, Kept
+from howcome.log.event_rows import one
 from howcome.log.memory_rows import EVENT_OF
-from howcome.log.sqlite_reads import one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from howcome.domain.stored import Scope
     from howcome.domain.verdicts import KeptVerdict
-    from howcome.log.database import Database
 
 _PATH = "(replace(e.file, char(92), '/') || '/')"
 _FILES_IN = (
@@ -56,8 +55,6 @@ _ELSEWHERE = (
     f"SELECT CAST(c.value ->> 0 AS BIGINT), count(DISTINCT v.session) FROM {_LINES}"  # noqa: S608 - fixed text
     f" WHERE v.asked = ?1 AND v.session != ?2 AND v.asked_ms >= ?3 AND v.lines > 0 AND {_LAST} GROUP BY 1"
 )
-
-DAY_MS = 24 * 3_600_000
 
 
 class Sessions:
@@ -179,15 +176,14 @@ class Sessions:
         """The rows of what a person asked first in a session, and of what its agent said last (before then)."""
         where = "WHERE session_id = ? AND project_id = ? AND kind = ? AND origin = ? AND agent_id IS NULL"
         where += "" if before_ms is None else f" AND order_ms < {before_ms:d}"
-        asked = self._db.row(
-            f"SELECT id FROM events {where} ORDER BY order_ms, id LIMIT 1",  # noqa: S608 - fixed text
-            (session_id, project_id, KINDS.index(USER_PROMPT), ORIGINS.index(ORIGIN_USER)),
-        )
-        ended = self._db.row(
-            f"SELECT id FROM events {where} ORDER BY order_ms DESC, id DESC LIMIT 1",  # noqa: S608 - fixed text
-            (session_id, project_id, KINDS.index(ASSISTANT_TEXT), ORIGINS.index(ORIGIN_ASSISTANT)),
-        )
-        return asked[0] if asked else None, ended[0] if ended else None
+
+        def row(kind: str, origin: str, order: str) -> int | None:
+            sql = f"SELECT id FROM events {where} ORDER BY {order} LIMIT 1"  # noqa: S608 - fixed text
+            found = self._db.row(sql, (session_id, project_id, KINDS.index(kind), ORIGINS.index(origin)))
+            return found[0] if found else None
+
+        asked = row(USER_PROMPT, ORIGIN_USER, "order_ms, id")
+        return asked, row(ASSISTANT_TEXT, ORIGIN_ASSISTANT, "order_ms DESC, id DESC")
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

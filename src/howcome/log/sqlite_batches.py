@@ -7,16 +7,15 @@ from operator import attrgetter
 
 from howcome.domain.sources import COUNTERS
 from howcome.errors import CursorMovedError
-from howcome.log.driver import Kept
+from howcome.log.database import Database, Kept
+from howcome.log.event_rows import one, path_text
 from howcome.log.projects import Projects
-from howcome.log.sqlite_reads import one, path_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from howcome.domain.sources import Batch, NewEvent, NewRecord
-    from howcome.log.database import Database
 
 OF_EVENT = (
     "key", "kind", "origin", "ts_ms", "order_ms", "tool", "tool_use_id", "file", "branch", "agent_id", "failed",
@@ -164,12 +163,11 @@ class BatchWriter:
             self._db.execute(
                 "INSERT INTO sessions (client, name, project_id) VALUES (?, ?, ?)", (client, event.session, project_id)
             )
-            found = (self._db.last_id(), project_id, self._root_of(project_id))
+            row = self._db.last_id()
+            root = one(self._db.execute("SELECT root FROM projects WHERE id = ?", (project_id,)))
+            found = (row, project_id, str(root))
         self._sessions[client, event.session] = found
         return found
-
-    def _root_of(self, project_id: int) -> str:
-        return str(one(self._db.execute("SELECT root FROM projects WHERE id = ?", (project_id,))))
 
     def _project(self, root: str, cwd: str, now_ms: int) -> int:
         known = self._paths.get(cwd)

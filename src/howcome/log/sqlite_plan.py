@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from howcome.domain.consolidation import MERGED
+from howcome.domain.events import ORIGIN_NUMBERS
 from howcome.domain.memories import MAX_EVIDENCE, OPEN, OUTDATED, PROPOSED, Memory
-from howcome.domain.reconciliation import Changes, Known, Plan, Wanted
+from howcome.domain.reconciliation import MERGED, Changes, Known, Plan, Wanted
 from howcome.log.database import Database
-from howcome.log.memory_rows import NEXT_CHANGE, ORIGIN_NUMBERS
+from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.memory_writing import MemoryWriter
 
 _INSERT = (
@@ -41,8 +41,8 @@ class PlanWriter:
         self._chain({self._there[key].row for key in gone})
         whole = self._plan.same.keys() | {part for one in self._plan.wanted for part in one.parts}
         for key in gone:
-            self._remove(self._there[key])
-        self._changes.folded = len(gone & whole)
+            self._writer.remove(self._there[key].row)
+        self._changes.removed, self._changes.folded = len(gone), len(gone & whole)
         self._take()
         self._point()
         self._review()
@@ -66,10 +66,11 @@ class PlanWriter:
             if memory is None:
                 self._add(wanted)
                 continue
-            if _differs(memory, wanted):
+            has = (memory.text, memory.origin, memory.subject, memory.created_ms)
+            if has != (wanted.text, wanted.origin, wanted.subject, wanted.first_ms):
                 self._update(memory, wanted)
-            has = evidence.get(memory.row, set()), said.get(memory.row, set())
-            if has != ({(event,) for event in wanted.evidence}, set(wanted.said)):
+            borne_out = evidence.get(memory.row, set()), said.get(memory.row, set())
+            if borne_out != ({(event,) for event in wanted.evidence}, set(wanted.said)):
                 self._say(memory.row, wanted)
                 self._updated.add(wanted.key)
 
@@ -92,11 +93,8 @@ class PlanWriter:
         self._changes.added += 1
 
     def _update(self, memory: Memory, wanted: Wanted) -> None:
-        self._execute(
-            f"UPDATE memories SET change = {NEXT_CHANGE}, text = ?, origin = ?, subject = ?, created_ms = ?"  # noqa: S608 - fixed text
-            " WHERE id = ?",
-            (wanted.text, ORIGIN_NUMBERS[wanted.origin], wanted.subject, wanted.first_ms, memory.row),
-        )
+        values = (wanted.text, ORIGIN_NUMBERS[wanted.origin], wanted.subject, wanted.first_ms)
+        self._writer.change(memory.row, "text = ?, origin = ?, subject = ?, created_ms = ?", *values)
         self._updated.add(wanted.key)
 
     def _say(self, row: int, wanted: Wanted) -> None:
@@ -126,14 +124,8 @@ class PlanWriter:
             row = self._row_ids[key]
             known = ways.get(row)
             if (before[row], after[row]) != ((known.supersedes, known.superseded_by) if known else (None, None)):
-                self._link(row, before[row], after[row])
+                self._writer.change(row, "supersedes = ?, superseded_by = ?", before[row], after[row])
                 self._updated |= {key} if known else set()
-
-    def _link(self, row: int, before: int | None, after: int | None) -> None:
-        self._execute(
-            f"UPDATE memories SET change = {NEXT_CHANGE}, supersedes = ?, superseded_by = ? WHERE id = ?",  # noqa: S608 - fixed text
-            (before, after, row),
-        )
 
     def _take(self) -> None:
         """What was chosen the other way round later, by hand or in a session, takes the place of what was before."""
@@ -141,10 +133,6 @@ class PlanWriter:
             older, newer = (self._row_ids[key] for key in keys)
             if self._writer.take_place(older, newer):
                 self._updated |= set(keys) & self._there.keys()
-
-    def _remove(self, memory: Memory) -> None:
-        self._writer.remove(memory.row)
-        self._changes.removed += 1
 
     # -- what it was made from, what contradicts -------------------------------------------------------------------
     def _point(self) -> None:
@@ -179,8 +167,3 @@ class PlanWriter:
                 self._execute("DELETE FROM memory_reviews WHERE id = ?", (ident,))
         for (older, newer), reason in rows.items():
             self._changes.contradictions += self._writer.put_up(older, newer, reason, self._now_ms)
-
-
-def _differs(memory: Memory, wanted: Wanted) -> bool:
-    has = (memory.text, memory.origin, memory.subject, memory.created_ms)
-    return has != (wanted.text, wanted.origin, wanted.subject, wanted.first_ms)

@@ -29,8 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+    from howcome.domain.candidates import Told
     from howcome.domain.memories import Memory
-    from howcome.domain.reconciliation import Told
     from howcome.domain.stored import Scope, SessionSummary, StoredEvent
     from howcome.store.base import Store
 

@@ -6,7 +6,7 @@ import json
 from contextlib import suppress
 
 from howcome.clients.decode import clean_text
-from howcome.domain.asking import asked_of_past
+from howcome.domain.answering import asked_of_past
 from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.stored import Filter, Scope, StoredEvent
 from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, PROMPT, RULES, UNLIKELY

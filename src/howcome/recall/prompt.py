@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, verdicts
-from howcome.domain.asking import asked_of_past, is_chore
+from howcome.domain.answering import asked_of_past, is_chore
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of

@@ -44,7 +44,7 @@ def explain(store: Store, situation: Situation, found: Iterable[Found], weights:
             standing = [place for place, terms in places.items() if term in terms]
             widened = _widened(term, similar[term], places) if term in similar and not standing else []
             weight = situation.weights.windows[term]
-            matches.append(TermMatch(term, words.get(term, term), weight, standing, widened))
+            matches.append(TermMatch(term, words.get(term, term), weight, tuple(standing), widened))
         tiers = {name: (score, weights.get(name, 1.0)) for name, score in item.tiers.items()}
         item.explanation = Explanation(item.score, tiers, item.adjustments, item.strength, matches)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
-from howcome.domain.answering import share_of
-from howcome.domain.asking import asked_of_past
+from howcome.domain.answering import asked_of_past, share_of
 from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.ranking import UNMERGED_WEIGHT
 from howcome.domain.stored import Filter, Found

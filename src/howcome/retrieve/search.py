@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain.query import spans_in, split_excluded
-from howcome.domain.ranking import DIVERSITY, Facts, adjusted, for_events, repeated
+from howcome.domain.ranking import Facts, adjusted, for_events
 from howcome.retrieve.gathering import Gathering
 from howcome.retrieve.ranking import MEANING, SHIPPED
 from howcome.retrieve.situation import Ranked, Situation
@@ -89,16 +89,13 @@ class Searcher:
         """By row, its final score and the factors that made it."""
         spans = spans_in(situation.text, now_ms, is_asked=situation.recent is None)  # a prompt may state some
         rows, place = gathering.rows, situation.wanted.scope.here
-        adjustments = for_events(spans, by_session=situation.group_by_session, is_placed=place is not None)
-        exchanges = {row: rows[row].exchange for row in fused} if DIVERSITY in adjustments else {}
-        behind = repeated(fused, exchanges) if exchanges else ()
+        adjustments = for_events(spans, is_placed=place is not None)
         asked = {rows[row].session_id for row in fused} if place is not None else ()
         here = self._store.sessions.of_project(place, asked) if place is not None else asked
         final = {}
         for row, score in fused.items():
             is_here = place is None or rows[row].session_id in here
-            facts = Facts(rows[row].ts_ms, is_repeated=row in behind, is_here=is_here)
-            final[row] = adjusted(score, facts, adjustments, now_ms)
+            final[row] = adjusted(score, Facts(rows[row].ts_ms, is_here=is_here), adjustments, now_ms)
         return final
 
     def _fast(self) -> list[Tier]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.stored import Filter, Hit
-    from howcome.log.memory_search import MemorySearch
+    from howcome.log.memories import MemorySearch
     from howcome.providers.base import Embedder, FloatVector
     from howcome.store.base import VectorRows, Vectors
 

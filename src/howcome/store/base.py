@@ -27,27 +27,21 @@ class VectorRows(Protocol):
     @property
     def count(self) -> int:
         """How many there are."""
-        ...
 
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
         """The rows nearest to a vector, best first; a hit's score is the cosine."""
-        ...
 
     def level(self, query: FloatVector, wanted: Filter) -> float:
         """The mean cosine of the rows that are wanted, or of enough of them."""
-        ...
 
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
         """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
-        ...
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""
-        ...
 
     def refresh(self) -> None:
         """Lets the next search see what was written since."""
-        ...
 
 
 class VectorWriting(Protocol):
@@ -56,15 +50,12 @@ class VectorWriting(Protocol):
     @property
     def last_row(self) -> int:
         """The last event row that was considered: where to go on."""
-        ...
 
     def append(self, turns: Sequence[Turn], vectors: FloatMatrix) -> None:
         """Adds the vectors of turns, in the order of their rows."""
-        ...
 
     def commit(self, last_row: int) -> None:
         """Makes what was appended last; the next pass goes on behind `last_row`."""
-        ...
 
 
 class Vectors(Protocol):
@@ -72,24 +63,18 @@ class Vectors(Protocol):
 
     def near(self, text: str, wanted: Filter, limit: int) -> list[Hit]:
         """The turns nearest to a text, best first; a hit's score is the cosine."""
-        ...
 
     def nearest(self, text: str, wanted: Filter) -> float:
         """How far the nearest turn's cosine stands above the mean of all that are wanted."""
-        ...
 
     def cosines(self, text: str, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
         """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
-        ...
 
     def memories(self, text: str, wanted: Filter) -> dict[int, float]:
         """The cosine of every live memory that is wanted and has a vector, by row id."""
-        ...
 
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
         """Which of the sessions are a single turn."""
-        ...
 
     def refresh(self) -> None:
         """Lets the next search see what was written since."""
-        ...

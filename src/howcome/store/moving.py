@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from howcome.errors import StoreError, UsageError
-from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import bindable
-from howcome.log.sqlite_reads import is_packed
+from howcome.log.event_rows import is_packed
+from howcome.log.postgres import PostgresDatabase, bindable
 from howcome.store.parts import StoreParts
 from howcome.store.postgres import PostgresStore
 from howcome.store.sqlite import SqliteStore
@@ -58,8 +57,10 @@ def copy_store(source: StoreParts, target: StoreParts, on_progress: Callable[[in
     if report.differing:
         what = ", ".join(f"{table} of {project or 'no project'}" for project, table in report.differing[:5])
         raise StoreError(f"the copy differs from its source ({what}): empty that store, and copy again")
-    with target.transaction():
-        _finish(target)
+    with target.transaction():  # the copy is a store like any other from now on
+        target.database.execute("DELETE FROM meta WHERE name = ?", (MARK,))
+        if isinstance(target.database, PostgresDatabase):
+            target.database.set_numbers()
     return report
 
 
@@ -185,10 +186,3 @@ def _sums(store: StoreParts, tables: Sequence[Table]) -> Sums:
                 hashes[root] = count + 1, one
         found |= {(root, name): (count, one.hexdigest()) for root, (count, one) in hashes.items()}
     return found
-
-
-def _finish(target: StoreParts) -> None:
-    """The copy is a store like any other from now on; within a transaction."""
-    target.database.execute("DELETE FROM meta WHERE name = ?", (MARK,))
-    if isinstance(target.database, PostgresDatabase):
-        target.database.set_numbers()

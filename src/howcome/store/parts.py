@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
-from howcome.log.memories import Memories
-from howcome.log.memory_search import MemorySearch
+from howcome.log.event_log import EventLog
+from howcome.log.memories import Memories, MemorySearch
 from howcome.log.projects import Projects
 from howcome.log.sessions import Accounts, Injections, Sessions
-from howcome.log.sqlite_log import SqliteEventLog
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +19,9 @@ if TYPE_CHECKING:
     from howcome.log.code_graph import CodeGraph
     from howcome.log.commands import Commands
     from howcome.log.consolidated import Consolidated
-    from howcome.log.database import Database
+    from howcome.log.database import Database, Gate
     from howcome.log.distil_batches import DistilBatches
     from howcome.log.distilled import Candidates, InStep, MemoryVectors
-    from howcome.log.event_log import EventLog, Gate
     from howcome.log.kept import KeptMemories
     from howcome.log.purging import Purging
     from howcome.log.quarantine import Quarantine
@@ -46,7 +44,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "retention": ("log.retention", "Retention", ()),
     "consolidated": ("log.consolidated", "Consolidated", ()),
     "in_step": ("log.distilled", "InStep", ()),
-    "distil_batches": ("log.distil_batches", "DistilBatches", ("_log",)),
+    "distil_batches": ("log.distil_batches", "DistilBatches", ("log",)),
     "rationales": ("log.rationales", "Rationales", ()),
     "commands": ("log.commands", "Commands", ()),
     "code_graph": ("log.code_graph", "CodeGraph", ()),
@@ -90,15 +88,14 @@ class StoreParts:
     def _compose(self, db: Database, index_of: Callable[[EventLog], SearchIndex]) -> None:
         """What a prompt needs is made at once; the rest (`_LATE`) when it is asked for: each costs its import."""
         self.database = db
-        self.log: EventLog = (log := SqliteEventLog(db, lambda: self._writer))
-        self.index = index_of(log)
+        self.log = EventLog(db, lambda: self._writer)
+        self.index = index_of(self.log)
         self.projects = Projects(db)
         self.sessions = Sessions(db)
         self.accounts = Accounts(db)
         self.injections = Injections(db)
         self.memories = Memories(db)
         self.memory_search = MemorySearch(db)
-        self._log = log
 
     def __getattr__(self, name: str) -> object:
         """Only asked for what is not there yet: a part that is made late, and kept."""

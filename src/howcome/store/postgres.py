@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from howcome.index.postgres_query import SCHEMA as SEARCHED
 from howcome.index.postgres_search import PostgresSearchIndex
 from howcome.index.postgres_writer import Connection
 from howcome.index.search_index import SearchIndex
-from howcome.log.event_log import EventLog, Gate
-from howcome.log.postgres import PostgresDatabase
-from howcome.log.postgres_driver import connect
+from howcome.log.event_log import EventLog
+from howcome.log.postgres import PostgresDatabase, connect
 from howcome.log.postgres_log import PostgresBatchWriter
 from howcome.log.postgres_schema import SCHEMA, migrate
 from howcome.log.purging import Purging
 from howcome.store.parts import StoreParts
 from howcome.store.rewriting import RULES_VERSION
+
+if TYPE_CHECKING:
+    from howcome.log.database import Gate
 
 _CHECKS = {
     "events without their keys, or keys without events": (

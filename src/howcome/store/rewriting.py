@@ -18,12 +18,11 @@ import apsw
 
 from howcome.domain import events
 from howcome.index.search_index import SearchIndex
-from howcome.index.vector_editing import blank_vectors
-from howcome.log.database import Database
-from howcome.log.driver import GatedConnection, Kept, driver_errors
+from howcome.index.vector_files import blank_vectors
+from howcome.log.database import Database, GatedConnection, Kept, driver_errors
+from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
 from howcome.log.purging import Purging
-from howcome.log.sqlite_reads import unpack
 
 CURSOR = "redacting"
 """The name of the database's own value that holds the place to go on from."""
@@ -44,15 +43,12 @@ class Texts(Protocol):
 
     def text(self, table: str, column: str, text: str) -> str:
         """A text of a row."""
-        ...
 
     def event(self, kind: int, tool: str | None, text: str, excerpt: str) -> tuple[str, str, bytes | str | None] | None:
         """The text, the excerpt and the payload of an event; None when they may stay."""
-        ...
 
     def digest(self, text: str, type: str) -> bytes:
         """What equal memories have in common."""
-        ...
 
 
 class Progress:

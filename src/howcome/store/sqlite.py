@@ -14,16 +14,15 @@ import apsw
 
 from howcome.errors import StoreError, StoreNewerError
 from howcome.index.lexical_search import LexicalSearch
-from howcome.log.database import Database
-from howcome.log.driver import GatedConnection, driver_errors
+from howcome.log.database import Database, GatedConnection, connect, driver_errors, files_of, user_version
 from howcome.log.place import database_bytes, database_path
-from howcome.log.sqlite_opening import connect, files_of, user_version
 from howcome.store.parts import StoreParts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.index.search_index import SearchIndex
-    from howcome.log.event_log import EventLog, Gate
+    from howcome.log.database import Gate
+    from howcome.log.event_log import EventLog
 
 SCHEMA_VERSION = 22
 BUSY_TIMEOUT_MS = 5000

@@ -1,28 +1,35 @@
-"""Whole copies of the database: made while others use it, read back before they count, put back in its place."""
+"""Whole copies of the database: made while others use it, read back before they count, put back in its place.
+
+Whatever takes the place of the store's database does so under its lock, with the present one kept aside, never lost.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
+import time
+from collections.abc import Callable
 from contextlib import closing, suppress
 
 import apsw
 
-from howcome.errors import StoreError, StoreNewerError, UsageError
-from howcome.files import replacing
-from howcome.log.driver import driver_errors
+from howcome.errors import StoreDamagedError, StoreError, StoreNewerError, UsageError
+from howcome.files import replacing, sync
+from howcome.log.database import driver_errors
 from howcome.log.faults import refusal_of
 from howcome.log.place import database_path
-from howcome.log.possession import share
-from howcome.log.replacing import LOG_SUFFIXES, replace_database
+from howcome.log.possession import alone, share
 from howcome.store.sqlite import SCHEMA_VERSION
-from howcome.store.sqlite_salvage import damage
 
 KIND = "replaced"
 """The folder that databases are kept in for which a backup was put back."""
 
 _PAGES_A_STEP = 2000
 _SHARE_S = 5.0
+
+LOG_SUFFIXES = ("-wal", "-shm", "-journal")
+WAIT_S = 10.0
+"""How long whoever has the store open is waited for."""
 
 
 def back_up(home: str, file: str) -> int:
@@ -99,3 +106,87 @@ def _require_store(path: str, name: str) -> None:
         if version < 1 or next(iter(connection.execute(sql)))[0] != len(("meta", "events", "sources")):
             raise UsageError(f"{name} is no backup of a howcome store; nothing was changed")
         connection.pragma("journal_mode", "wal")
+
+
+def damage(path: str) -> str:
+    """What is wrong with a database; "" when it is whole.
+
+    Raises:
+        StoreError: it cannot be told: locked, no right to read it, no room.
+    """
+    try:
+        with driver_errors(os.path.dirname(path)), closing(open_to_read(path)) as connection:
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
+    except StoreDamagedError as error:
+        return str(error.__cause__)
+    return "" if found == ["ok"] else found[0]
+
+
+def open_to_read(path: str) -> apsw.Connection:
+    """A database as it is, which is only read."""
+    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+    connection.set_busy_timeout(5000)
+    return connection
+
+
+# -- another in its place
+def replace_database(home: str, kind: str, make: Callable[[str], None]) -> str:
+    """Puts what `make` writes (at the path that it is given) in the place of the database of a folder.
+
+    Nobody else has the store open meanwhile. The present database stays aside, with its log and its indexes: these are
+    of other rows than the new one's, and are built anew from those. There is a database at every moment.
+
+    Args:
+        home: The store's folder.
+        kind: The folder in it for what is kept aside.
+        make: Makes the new database, or raises, and then nothing has changed; what it writes beside it is taken away.
+
+    Returns:
+        The folder `kind`/date-time with what was there before.
+
+    Raises:
+        StoreLockedError: somebody has it open.
+        OSError: the folder cannot be written.
+    """
+    path = database_path(home)
+    with alone(home, WAIT_S):
+        aside = _new_folder(home, kind)
+        kept, work = database_path(aside), os.path.join(aside, "new")
+        try:
+            os.mkdir(work, 0o700)
+            make(database_path(work))
+            if os.path.lexists(path):
+                _keep(path, kept)
+        except BaseException:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        index = os.path.join(home, "index")
+        if os.path.isdir(index):
+            os.rename(index, os.path.join(aside, "index"))
+        for suffix in LOG_SUFFIXES:
+            if os.path.lexists(path + suffix):
+                os.rename(path + suffix, kept + suffix)
+        os.replace(database_path(work), path)
+        shutil.rmtree(work)
+        sync(home)
+    return aside
+
+
+def _new_folder(home: str, kind: str) -> str:
+    while True:
+        aside = os.path.join(home, kind, time.strftime("%Y-%m-%d-%H%M%S"))
+        os.makedirs(os.path.dirname(aside), mode=0o700, exist_ok=True)
+        try:
+            os.mkdir(aside, mode=0o700)
+        except FileExistsError:  # somebody did the same in this second
+            time.sleep(0.1)
+        else:
+            return aside
+
+
+def _keep(path: str, kept: str) -> None:
+    """A second name for the database; a copy where the file system has none."""
+    try:
+        os.link(path, kept)
+    except OSError:
+        shutil.copy2(path, kept)

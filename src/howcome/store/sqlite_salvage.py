@@ -18,12 +18,12 @@ import apsw
 
 from howcome.domain import events, memories
 from howcome.domain.sources import COUNTERS
-from howcome.errors import StoreDamagedError, StoreError
-from howcome.log.driver import GatedConnection, driver_errors
+from howcome.errors import StoreError
+from howcome.log.database import GatedConnection, driver_errors
+from howcome.log.event_rows import unpack
 from howcome.log.place import database_path
-from howcome.log.replacing import replace_database
-from howcome.log.sqlite_reads import unpack
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
+from howcome.store.sqlite_backup import damage, open_to_read, replace_database
 
 KIND = "damaged"
 """The folder that damaged databases are kept in."""
@@ -73,20 +73,6 @@ class Salvaged:
         self.torn: list[str] = []
 
 
-def damage(path: str) -> str:
-    """What is wrong with a database; "" when it is whole.
-
-    Raises:
-        StoreError: it cannot be told: locked, no right to read it, no room.
-    """
-    try:
-        with driver_errors(os.path.dirname(path)), closing(_open(path)) as connection:
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
-    except StoreDamagedError as error:
-        return str(error.__cause__)
-    return "" if found == ["ok"] else found[0]
-
-
 def salvage(home: str) -> Salvaged | None:
     """Puts a new database with what can be read in the place of a damaged one; None when it is not damaged.
 
@@ -117,12 +103,6 @@ class _WholeError(Exception):
     """There is nothing to salvage."""
 
 
-def _open(path: str) -> apsw.Connection:
-    connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
-    connection.set_busy_timeout(5000)
-    return connection
-
-
 class _Salvage:
     def __init__(self, old: str, new: str, report: Salvaged) -> None:
         self._old_path, self._new_path, self._report = old, new, report
@@ -149,7 +129,7 @@ class _Salvage:
         """The version of the old schema; 0 when nothing of it can be read."""
         for has_new_head in (False, True):
             try:
-                self._old = _open(self._with_new_head() if has_new_head else self._old_path)
+                self._old = open_to_read(self._with_new_head() if has_new_head else self._old_path)
                 self._old.execute("PRAGMA writable_schema = ON")  # one broken entry must not hide the others
                 version = next(iter(self._old.execute("PRAGMA user_version")))[0]
                 if next(iter(self._old.execute("SELECT 1 FROM sqlite_schema LIMIT 1"))):
@@ -201,7 +181,8 @@ class _Salvage:
 
     def _read(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         names = ", ".join(columns)
-        if self._is_without_rowid(table):
+        [(is_without_rowid,)] = self._new.execute("SELECT wr FROM pragma_table_list WHERE name = ?", (table,))
+        if is_without_rowid:
             yield from self._read_by_key(table, names)
             return
         after, skipped = 0, 0  # row ids are given from 1 on
@@ -248,10 +229,6 @@ class _Salvage:
             else:
                 return
 
-    def _is_without_rowid(self, table: str) -> bool:
-        [row] = self._new.execute("SELECT wr FROM pragma_table_list WHERE name = ?", (table,))
-        return bool(row[0])
-
     def _rows(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[tuple[Any, ...]]:
         if self._old is None:
             raise StoreError("the old database is not open")
@@ -261,8 +238,12 @@ class _Salvage:
     def _mend(self) -> None:
         """Nothing refers to what is gone, and no cursor claims bytes whose rows are gone."""
         tables = set(self._tables())  # an older schema has not all of them
-        if "memories" in tables:
-            self._keep_memories_of_lost_projects()
+        if "memories" in tables:  # one whose project is gone gets one that nobody else has: it must not hold everywhere
+            self._new.execute(
+                "INSERT INTO projects (id, root, created_ms)"
+                " SELECT DISTINCT project_id, '/lost/project-' || project_id, 0 FROM memories"
+                " WHERE project_id NOT IN (SELECT id FROM projects)"
+            )
         while self._drop_orphans():
             pass
         self._set_cursors_back()
@@ -273,13 +254,6 @@ class _Salvage:
         if "unreconciled" in tables:
             self._new.execute("INSERT OR IGNORE INTO unreconciled SELECT id FROM projects")
         self._new.execute("DELETE FROM injections WHERE event_id NOT IN (SELECT id FROM events)")
-
-    def _keep_memories_of_lost_projects(self) -> None:
-        """A memory whose project is gone gets one that nobody else has: it must not hold everywhere."""
-        self._new.execute(
-            "INSERT INTO projects (id, root, created_ms) SELECT DISTINCT project_id, '/lost/project-' || project_id, 0"
-            " FROM memories WHERE project_id NOT IN (SELECT id FROM projects)"
-        )
 
     def _drop_orphans(self) -> int:
         """Rows that refer to what is gone; in a memory only the reference goes."""

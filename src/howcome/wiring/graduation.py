@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from howcome.clients.registry import histories
-from howcome.domain.graduation import told
+from howcome.domain.candidates import told
 from howcome.errors import UsageError
 from howcome.files import write_whole
 from howcome.wiring import GRADUATED, wired_parts

@@ -27,7 +27,7 @@ def key_of(text: str, kind: str) -> bytes:
 
 def said(text: str, ts_ms: int, kind: str = "decision", **fields: Any) -> StoredCandidate:
     """A candidate, borne out by an event of its own."""
-    fields = {"origin": "assistant", "evidence": [f"ev-{ts_ms:012x}"], **fields}
+    fields = {"origin": "assistant", "evidence": (f"ev-{ts_ms:012x}",), **fields}
     return StoredCandidate(key_of(text, kind), kind, text, ts_ms=ts_ms, **fields)
 
 
@@ -221,7 +221,7 @@ def test_what_somebody_brought_back_is_not_superseded_by_what_is_forgotten() -> 
     for by, taken in ((2, old.key), (None, None)):
         older = kept(old.text, old.type, source="rules", superseded_by=by)
         newer = kept(new.text, new.type, row=2, source="rules", deleted_ms=9)
-        known = Known(1, [old, new], kept=[older, newer], derived=[old.key, new.key], touched=[new.key])
+        known = Known(1, [old, new], kept=[older, newer], derived={old.key, new.key}, touched={new.key})
         assert [one.supersedes for one in reconcile(known).wanted] == [None, taken]
 
 
@@ -256,7 +256,7 @@ def test_what_somebody_pinned_is_not_superseded() -> None:
     pinned = kept(first, "dependency", source="rules", pinned_ms=4, subject="g")
     plan = plan_of(
         said(first, 1, "dependency", subject="g"), said(second, 2, "dependency", subject="g"), kept=[pinned],
-        derived=[pinned.key], touched=[pinned.key],
+        derived={pinned.key}, touched={pinned.key},
     )  # fmt: skip
     assert [one.supersedes for one in plan.wanted] == [None, None]
     assert [reason for _, _, reason in reviews(plan)] == ["subject"]
@@ -265,7 +265,7 @@ def test_what_somebody_pinned_is_not_superseded() -> None:
 def test_what_somebody_forgot_stands_for_all_that_say_it() -> None:
     """An earlier wording, read later, does not bring it back."""
     forgotten = kept(TEXTS[0], source="rules", deleted_ms=50)
-    known = {"kept": [forgotten], "derived": [forgotten.key], "touched": [forgotten.key]}
+    known = {"kept": [forgotten], "derived": {forgotten.key}, "touched": {forgotten.key}}
     [one] = plan_of(said(TEXTS[2], 10), said(TEXTS[0], 20), **known).wanted
     assert one.key == forgotten.key
     assert one.first_ms == 10
@@ -274,8 +274,8 @@ def test_what_somebody_forgot_stands_for_all_that_say_it() -> None:
 def test_what_is_gone_is_compared_with_nothing() -> None:
     """A memory whose candidates vanished, and that nobody touched, keeps nothing out."""
     gone = kept(TEXTS[0], source="rules")
-    assert [one.text for one in plan_of(said(TEXTS[2], 10), kept=[gone], derived=[gone.key]).wanted] == [TEXTS[2]]
-    touched = plan_of(said(TEXTS[2], 10), kept=[gone], derived=[gone.key], touched=[gone.key])
+    assert [one.text for one in plan_of(said(TEXTS[2], 10), kept=[gone], derived={gone.key}).wanted] == [TEXTS[2]]
+    touched = plan_of(said(TEXTS[2], 10), kept=[gone], derived={gone.key}, touched={gone.key})
     assert (touched.wanted, touched.same) == ([], {key_of(TEXTS[2], "decision"): gone.key})
 
 
@@ -302,7 +302,7 @@ def test_what_somebody_called_wrong_is_known_by_its_meaning() -> None:
         said(text.replace("30s", "60s"), 40), said(text, 60),
     ]  # fmt: skip
     cosines = {rows[2].key: [(wrong.key, 0.96)]}
-    for derived in ([], [wrong.key]):  # kept as it is, or made from what is said here
+    for derived in (set(), {wrong.key}):  # kept as it is, or made from what is said here
         known = Known(1, rows if derived else rows[:4], kept=[wrong], derived=derived, touched=derived)
         plan = reconcile(known, lambda key: cosines.get(key, ()))
         assert {one.text for one in plan.wanted} - {text} == {rows[3].text}
@@ -330,7 +330,7 @@ def test_the_order_of_reading_changes_nothing(candidates: list[StoredCandidate],
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)
     wrong = kept(TEXTS[0], source="rules", deleted_ms=5, wrong_ms=5)
-    for known in ({}, {"kept": [wrong], "derived": [wrong.key], "touched": [wrong.key]}):
+    for known in ({}, {"kept": [wrong], "derived": {wrong.key}, "touched": {wrong.key}}):
         plan = reconcile(Known(1, candidates, **known))  # type: ignore[arg-type]
         assert shape(plan) == shape(reconcile(Known(1, shuffled, **known)))  # type: ignore[arg-type]
         assert not known or not [

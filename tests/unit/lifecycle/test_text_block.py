@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.domain.graduation import is_held, told
+from howcome.domain.candidates import is_held, told
 from howcome.wiring.parts import BEGIN, END, TextBlock, block
 
 PARTS = st.sampled_from(["a", "# b", "-", ">", "\n", "\r", "\r\n", " ", "ä", "<!-- x -->"])

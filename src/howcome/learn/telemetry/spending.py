@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from howcome.clients.files import READ_ERRORS
 from howcome.clients.registry import client_of
-from howcome.domain.spent import TOKENS, Spent
+from howcome.domain.spending import TOKENS, Spent
 from howcome.errors import TranscriptError
 from howcome.learn.telemetry.counting import week_of
 

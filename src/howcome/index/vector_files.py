@@ -1,0 +1,290 @@
+"""The files of the vectors beside a store, one folder a model: heads, what there is, and rows changed where they lie.
+
+A head is one small file beside the data, in which the vector index says what it holds, replaced as a whole with every
+commit. An index that is damaged is made anew anyway. numpy is not needed here.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+
+from howcome.errors import IndexDamagedError
+from howcome.files import write_whole
+from howcome.log.event_log import EventLog
+
+FORMAT = 2
+"""Part of the folder's name: another format is another folder, made anew from the rows."""
+
+HEAD_NAME = "head"
+PREFIX = f"vectors-{FORMAT}-"
+"""How the folder of a model's vectors begins, in the folder of all indexes of a store."""
+
+_READ_BYTES = 1 << 20
+LOCK_NAME = "lock"
+
+
+@dataclass(slots=True, eq=False)
+class Head:
+    """What is committed.
+
+    Attributes:
+        model: Whose vectors these are.
+        dimensions: Of each vector.
+        generation: Which files are meant (`data_path`); a new one is begun where vectors are to go.
+        count: How many vectors there are; what lies behind them in the files is nobody's.
+        last_row: The last event row that was considered, whether or not it has a vector.
+        last_key: The mark of that event: it tells whether these are the vectors of the rows at hand.
+        checksums: By part, of what is committed of it; None where an older version wrote the head.
+    """
+
+    model: str
+    dimensions: int
+    generation: int
+    count: int = 0
+    last_row: int = 0
+    last_key: str = ""
+    checksums: dict[str, int] | None = None
+
+    def is_of(self, mark_of: Callable[[int], str]) -> bool:
+        """Whether the vectors are those of the rows at hand, by what these are marked with."""
+        return not self.last_row or (bool(self.last_key) and mark_of(self.last_row) == self.last_key)
+
+    def encoded(self) -> bytes:
+        """As it is in its file: a checksum, then JSON, one line."""
+        text = json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True).encode()
+        return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def read_head(folder: str) -> Head | None:
+    """The head of an index; None where there is none.
+
+    Raises:
+        IndexDamagedError: it is not as it was written, or is of another format.
+        OSError: it is there and cannot be read.
+    """
+    try:
+        with open(os.path.join(folder, HEAD_NAME), "rb") as stream:
+            written = stream.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    checksum, _, text = written.rstrip(b"\n").partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(text):
+        raise damaged("its head is not as it was written")
+    fields = json.loads(text)
+    if fields.pop("format") != FORMAT:
+        raise damaged("its head is of another format")
+    return Head(**fields)
+
+
+def write_head(folder: str, head: Head) -> None:
+    """Puts a head in place of the one that is there: a reader sees one or the other, also after a power cut."""
+    write_whole(os.path.join(folder, HEAD_NAME), head.encoded(), must_last=True)
+
+
+def data_path(folder: str, part: str, generation: int) -> str:
+    """The file of one part of the data (`rows`, `codes`, `values`)."""
+    return os.path.join(folder, f"{part}-{generation}.bin")
+
+
+def row_bytes(dimensions: int) -> dict[str, int]:
+    """How many bytes each part has for a vector."""
+    return {"rows": 32, "codes": 8 * -(-dimensions // 64), "values": 2 * dimensions}
+
+
+def checksum_of(folder: str, head: Head, part: str) -> int | None:
+    """The checksum of what is committed of a part; None where the file is shorter."""
+    left, checksum = head.count * row_bytes(head.dimensions)[part], 0
+    with open(data_path(folder, part, head.generation), "rb") as stream:
+        while left:
+            data = stream.read(min(_READ_BYTES, left))
+            if not data:
+                return None
+            checksum, left = zlib.crc32(data, checksum), left - len(data)
+    return checksum
+
+
+def damaged(what: str) -> IndexDamagedError:
+    """What is wrong with the files, and what becomes of it."""
+    return IndexDamagedError(f"the vector index is damaged ({what}); it is made anew from the rows")
+
+
+# -- what there is
+@dataclass(slots=True, eq=False)
+class VectorFolder:
+    """The vectors of one model.
+
+    Attributes:
+        name: Of the folder.
+        model: The embedder's name and version.
+        dimensions: Of each vector; 0 when not known.
+        count: How many there are of these rows; 0 when they are another database's.
+        turns_behind: How many turns have none yet.
+        size_bytes: On disk.
+        problem: Why it cannot be used; "" when it can.
+    """
+
+    name: str
+    model: str
+    size_bytes: int
+    dimensions: int = 0
+    count: int = 0
+    turns_behind: int = 0
+    problem: str = ""
+
+
+def vector_folders(folder: str, log: EventLog) -> list[VectorFolder]:
+    """Every model's vectors in the folder of a store's indexes, by name."""
+    return [_looked_at(os.path.join(folder, name), name, log) for name in _names(folder)]
+
+
+def has_vectors(folder: str) -> bool:
+    """Whether there may be a vector of any model; reads no head."""
+    return bool(_names(folder))
+
+
+def give_up_broken(folder: str) -> list[str]:
+    """Reads all vectors beside a store; what is wrong with those that are not as they were written.
+
+    Their head is taken away: nothing is found by them any more, and whoever embeds next makes them anew.
+    """
+    found = []
+    for name in _names(folder):
+        path = os.path.join(folder, name)
+        try:
+            part = _broken_part(path)
+            if part:
+                os.unlink(os.path.join(path, HEAD_NAME))
+                found.append(f"the vector index {name} is damaged ({part})")
+        except OSError:  # cannot be read or changed now: who asks it says so
+            continue
+    return found
+
+
+def _broken_part(path: str) -> str:
+    """The file of an index that is not as it was written; "" when all are."""
+    try:
+        head = read_head(path)
+    except IndexDamagedError:
+        return HEAD_NAME
+    if head is None or not head.count:
+        return ""
+    for part, written in (head.checksums or {}).items():
+        try:
+            is_whole = checksum_of(path, head, part) == written
+        except FileNotFoundError:
+            is_whole = read_head(path) is None  # given up, or begun anew, meanwhile
+        if not is_whole:
+            return part
+    return ""
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.startswith(PREFIX))
+    except OSError:
+        return []
+
+
+def _looked_at(path: str, name: str, log: EventLog) -> VectorFolder:
+    found, last_row = VectorFolder(name, name.removeprefix(PREFIX), _size_bytes(path)), 0
+    try:
+        head = read_head(path)
+    except (IndexDamagedError, OSError) as error:
+        head, found.problem = None, str(error)
+    if head is not None and not _is_whole(path, head):
+        head, found.problem = None, "files of it are gone or cut"
+    if head is not None:
+        found.dimensions = head.dimensions
+        if head.is_of(log.mark_at):
+            found.count, last_row = head.count, head.last_row
+    found.turns_behind = log.count_turns_after(last_row)
+    return found
+
+
+def _is_whole(path: str, head: Head) -> bool:
+    """Whether the files are as long as the head says; what stands in them is looked at when they are searched."""
+    try:
+        return all(
+            os.stat(data_path(path, part, head.generation)).st_size >= head.count * size_bytes
+            for part, size_bytes in (row_bytes(head.dimensions) if head.count else {}).items()
+        )
+    except OSError:
+        return False
+
+
+def _size_bytes(folder: str) -> int:
+    """What the files of a folder take; one that goes meanwhile takes nothing."""
+    total = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+    except OSError:
+        return total
+    return total
+
+
+# -- changing rows where they lie
+ROW_BYTES, PROJECT_AT = row_bytes(0)["rows"], 12
+"""Of `vector_snapshot.ROW`, which begins with the event's row."""
+
+
+def blank_vectors(folder: str, rows: Sequence[int]) -> None:
+    """Takes the vectors of some events away: in their place is one of length 0, which is near to nothing."""
+    for path, head in _committed(folder):
+        with suppress(FileNotFoundError, struct.error, ValueError):
+            places = _places(data_path(path, "rows", head.generation), head.count, rows)
+            for part, size in row_bytes(head.dimensions).items():
+                if part != "rows":
+                    _write(data_path(path, part, head.generation), [(place * size, bytes(size)) for place in places])
+
+
+def move_vectors(home: str, joined: int, kept: int) -> None:
+    """Writes another project into the rows of one that became a part of it, below a store's folder."""
+    before, after = joined.to_bytes(4, "little"), kept.to_bytes(4, "little")
+    for path, head in _committed(os.path.join(home, "index")):
+        file = data_path(path, "rows", head.generation)
+        with open(file, "rb") as stream:
+            rows = stream.read()
+        starts = range(PROJECT_AT, len(rows) - ROW_BYTES + PROJECT_AT + 1, ROW_BYTES)
+        _write(file, [(start, after) for start in starts if rows[start : start + 4] == before])
+
+
+def _committed(folder: str) -> Iterator[tuple[str, Head]]:
+    """Every model's folder in the one of all indexes that holds vectors, and its head."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for path in (os.path.join(folder, name) for name in names if name.startswith(PREFIX)):
+        with suppress(IndexDamagedError):
+            head = read_head(path)
+            if head is not None and head.count:
+                yield path, head
+
+
+def _places(path: str, count: int, rows: Sequence[int]) -> list[int]:
+    """Where events are among the rows, which are in order."""
+    with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+
+        def row_at(place: int) -> int:
+            return int(struct.unpack_from("<I", content, place * ROW_BYTES)[0])
+
+        found = ((bisect_left(range(count), row, key=row_at), row) for row in rows)
+        return [place for place, row in found if place < count and row_at(place) == row]
+
+
+def _write(path: str, pieces: Sequence[tuple[int, bytes]]) -> None:
+    if pieces:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for offset, data in pieces:
+                os.pwrite(descriptor, data, offset)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
