@@ -10,8 +10,7 @@ from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
 from howcome.errors import MissingError, UsageError
 from howcome.present.moments import moment_ms
-from howcome.present.render import plain_line
-from howcome.present.terminal import echo, heard
+from howcome.present.terminal import ask_person, echo
 from howcome.settings import current_folder, read_settings
 
 MAX_INPUT_BYTES = 1 << 20
@@ -155,8 +154,7 @@ def confirm(*questions: str, yes: bool, err: bool) -> None:
 
     for question in () if yes else questions:
         if sys.stdin is not None and sys.stdin.isatty():
-            with heard():
-                click.confirm(plain_line(f"{question}?"), abort=True, err=err)
+            ask_person(f"{question}?", err=err)
             continue
         answer = _piped_answer()
         echo(f"{question}? [y/N]: {answer}", err=err)

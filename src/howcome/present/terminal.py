@@ -46,7 +46,7 @@ def echo_refusal(sentence: str) -> None:
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[None]:
+def _heard() -> Iterator[None]:
     """Gives libraries the error stream back for a while: Python's own `input` shows its question there."""
     try:
         hushed = os.dup(2)
@@ -124,3 +124,15 @@ def _is_paged(text: str) -> bool:
         with contextlib.suppress(KeyboardInterrupt):  # which is the pager's to answer
             os.waitpid(pager, 0)
             return True
+
+
+def ask_person(question: str, *, err: bool = False) -> None:
+    """Asks at a terminal.
+
+    Raises:
+        click.Abort: Somebody said no.
+    """
+    import click
+
+    with _heard():
+        click.confirm(plain_line(question), abort=True, err=err)

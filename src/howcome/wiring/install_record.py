@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -27,17 +26,25 @@ State = Literal["ok", "missing", "edited", "outdated", "invalid", "foreign"]
 howcome, or is of an earlier version; invalid: the file cannot be read; foreign: somebody else's is in its place."""
 
 
-@dataclass(frozen=True)
 class Owner:
-    """For whom something is in a file: an agent, in a scope (`root` is the project's, else empty), wired this way.
+    """For whom something is in a file: an agent, in a scope (`root` is the project's, else empty), wired this way."""
 
-    Two are equal however they are wired.
-    """
+    def __init__(
+        self, agent: str, scope: str = "user", root: str = "", options: Mapping[str, str] | None = None
+    ) -> None:
+        self.agent, self.scope, self.root, self.options = agent, scope, root, options or {}
 
-    agent: str
-    scope: str = "user"
-    root: str = ""
-    options: Mapping[str, str] = field(default_factory=dict, compare=False)
+    def __eq__(self, other: object) -> bool:
+        """However it is wired."""
+        return isinstance(other, Owner) and self._place == other._place
+
+    def __hash__(self) -> int:
+        """As it is compared."""
+        return hash(self._place)
+
+    @property
+    def _place(self) -> tuple[str, str, str]:
+        return self.agent, self.scope, self.root
 
 
 class Record(NamedTuple):
