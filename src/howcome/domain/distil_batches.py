@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from howcome.domain.memories import LLM, RULES
@@ -61,7 +60,6 @@ class Batch(NamedTuple):
     failures: int
 
 
-@dataclass(slots=True, eq=False)
 class MemoryChange:
     """What is to be done with memories because a model said so.
 
@@ -75,25 +73,29 @@ class MemoryChange:
         reason: The model's, redacted.
     """
 
-    op: str
-    new: NewMemory | None = None
-    target: int | None = None
-    reason: str = ""
-    is_doubtful: bool = False
-    same: int | None = None
-    differs: Sequence[tuple[int, str]] = ()
+    __slots__ = ("differs", "is_doubtful", "new", "op", "reason", "same", "target")
+
+    def __init__(
+        self,
+        op: str,
+        *,
+        new: NewMemory | None = None,
+        target: int | None = None,
+        reason: str = "",
+        is_doubtful: bool = False,
+    ) -> None:
+        self.op, self.new, self.target, self.reason, self.is_doubtful = op, new, target, reason, is_doubtful
+        self.same: int | None = None
+        self.differs: Sequence[tuple[int, str]] = ()
 
 
-@dataclass(slots=True, eq=False)
 class Applied:
     """How many memories a batch added, changed and forgot, how many it said again, and what is to be looked at."""
 
-    added: int = 0
-    updated: int = 0
-    forgotten: int = 0
-    duplicates: int = 0
-    contradictions: int = 0
-    gone: int = 0
+    __slots__ = ("added", "contradictions", "duplicates", "forgotten", "gone", "updated")
+
+    def __init__(self) -> None:
+        self.added = self.updated = self.forgotten = self.duplicates = self.contradictions = self.gone = 0
 
 
 def is_free(memory: Memory) -> bool:

@@ -14,7 +14,6 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 
 from howcome.errors import IndexDamagedError
 from howcome.files import write_whole
@@ -31,11 +30,10 @@ _READ_BYTES = 1 << 20
 LOCK_NAME = "lock"
 
 
-@dataclass(slots=True, eq=False)
 class Head:
     """What is committed.
 
-    Attributes:
+    Args:
         model: Whose vectors these are.
         dimensions: Of each vector.
         generation: Which files are meant (`data_path`); a new one is begun where vectors are to go.
@@ -45,13 +43,20 @@ class Head:
         checksums: By part, of what is committed of it; None where an older version wrote the head.
     """
 
-    model: str
-    dimensions: int
-    generation: int
-    count: int = 0
-    last_row: int = 0
-    last_key: str = ""
-    checksums: dict[str, int] | None = None
+    __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
+
+    def __init__(
+        self,
+        model: str,
+        dimensions: int,
+        generation: int,
+        count: int = 0,
+        last_row: int = 0,
+        last_key: str = "",
+        checksums: dict[str, int] | None = None,
+    ) -> None:
+        self.model, self.dimensions, self.generation = model, dimensions, generation
+        self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums
 
     def is_of(self, mark_of: Callable[[int], str]) -> bool:
         """Whether the vectors are those of the rows at hand, by what these are marked with."""
@@ -59,7 +64,8 @@ class Head:
 
     def encoded(self) -> bytes:
         """As it is in its file: a checksum, then JSON, one line."""
-        text = json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True).encode()
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        text = json.dumps({"format": FORMAT, **fields}, sort_keys=True).encode()
         return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
@@ -117,7 +123,6 @@ def damaged(what: str) -> IndexDamagedError:
 
 
 # -- what there is
-@dataclass(slots=True, eq=False)
 class VectorFolder:
     """The vectors of one model.
 
@@ -131,13 +136,11 @@ class VectorFolder:
         problem: Why it cannot be used; "" when it can.
     """
 
-    name: str
-    model: str
-    size_bytes: int
-    dimensions: int = 0
-    count: int = 0
-    turns_behind: int = 0
-    problem: str = ""
+    __slots__ = ("count", "dimensions", "model", "name", "problem", "size_bytes", "turns_behind")
+
+    def __init__(self, name: str, size_bytes: int) -> None:
+        self.name, self.model, self.size_bytes = name, name.removeprefix(PREFIX), size_bytes
+        self.dimensions, self.count, self.turns_behind, self.problem = 0, 0, 0, ""
 
 
 def vector_folders(folder: str, log: EventLog) -> list[VectorFolder]:
@@ -194,7 +197,7 @@ def _names(folder: str) -> list[str]:
 
 
 def _looked_at(path: str, name: str, log: EventLog) -> VectorFolder:
-    found, last_row = VectorFolder(name, name.removeprefix(PREFIX), _size_bytes(path)), 0
+    found, last_row = VectorFolder(name, _size_bytes(path)), 0
     try:
         head = read_head(path)
     except (IndexDamagedError, OSError) as error:

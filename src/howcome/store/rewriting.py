@@ -18,6 +18,7 @@ import apsw
 
 from howcome.domain import events
 from howcome.index.search_index import SearchIndex
+from howcome.index.vector_files import blank_vectors
 from howcome.log.database import Database, GatedConnection, Kept, driver_errors
 from howcome.log.event_rows import unpack
 from howcome.log.memory_rows import NEXT_CHANGE
@@ -246,8 +247,6 @@ class Rewritings:
         self, texts: Texts, version: int, on_change: Callable[[str, str], None]
     ) -> Iterator[tuple[Progress, int]]:
         """Makes every text of every row what it should be; how far that is, and of how many rows, step by step."""
-        from howcome.index.vector_files import blank_vectors  # its records cost `status` 4 ms
-
         index = os.path.join(self._db.folder, "index")
         rewriting = Rewriting(
             self._db, texts, version, on_turns=lambda rows: blank_vectors(index, rows), on_change=on_change
