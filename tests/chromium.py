@@ -45,9 +45,11 @@ class Chromium:
         """Ends it, with its profile."""
         self._call("DELETE", "")
 
-    def open(self, address: str) -> None:
+    def open(self, address: str, *, has_style: bool = True) -> None:
         """Goes to a page, and waits until it is there: of 700 pages the driver gave two back without their style."""
         self._call("POST", "/url", url=address)
+        if not has_style:
+            return
         ends = time.monotonic() + LIMIT_S
         while not self.run(_IS_THERE) and time.monotonic() < ends:
             time.sleep(0.02)

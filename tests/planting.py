@@ -7,6 +7,7 @@ import os
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import re2
 from tests.builders import Claude, Codex, write
 from tests.mcp_server import McpServer
 from tests.processes import hook, payload, run
@@ -36,12 +37,21 @@ def values_of(sample: str) -> set[str]:
 VALUES = {(name, value) for name, sample in SAMPLES for value in values_of(sample) if len(value) >= MIN_CHARS}
 
 
+FORMS = [(name, form.encode()) for name, value in VALUES for form in (value, json.dumps(value)[1:-1])]
+"""Each value as it is, and as JSON writes it."""
+
+
+@cache
+def _any_form() -> Any:
+    """Finds any of them in one pass; one by one they are looked for only where there is one."""
+    options = re2.Options()
+    options.max_mem = 1 << 28
+    return re2.compile(b"|".join(re2.escape(form) for _, form in FORMS), options=options)
+
+
 def left_in(data: bytes) -> set[str]:
     """The rules whose samples are there, as they are or as JSON writes them."""
-    return {
-        name for name, value in VALUES
-        if value.encode() in data or json.dumps(value)[1:-1].encode() in data
-    }  # fmt: skip
+    return {name for name, form in FORMS if form in data} if _any_form().search(data) else set()
 
 
 def on_one_line(sample: str) -> str:
@@ -54,12 +64,14 @@ def as_owner(line: str) -> str:
     return line if len(line) <= MAX_AGENT_CHARS else "owner"
 
 
+_GATE = Gate(lambda: b"only to find where the values are")
+
+
 def _is_seen(line: str) -> bool:
     """Whether all that is secret in a name is found in whatever a door makes of it: some need what is before them."""
-    gate = Gate(lambda: b"only to find where the values are")
     path = f"/home/mara/{line}"
     made = (line, f"s {line}", f"toolu {line}", f"refused: {line}", path, os.path.normpath(path))
-    return bool(values_of(line)) and not left_in("\n".join(map(gate.text, made)).encode())
+    return bool(values_of(line)) and not left_in("\n".join(map(_GATE.text, made)).encode())
 
 
 @cache
@@ -116,12 +128,13 @@ def observations() -> bytes:
     for number, (_, line) in enumerate(names()):
         base = {"agent": "cursor", "session_id": f"o{number}", "cwd": "/home/mara/pier", "text": "a word"}
         call = {"kind": "tool_result", "tool": "Shell", "tool_input": {"command": "ls"}}
-        found += [
+        every = [
             {**base, "session_id": line}, {**base, "cwd": f"/home/mara/{line}"}, {**base, "branch": line},
             {**base, **call, "tool": line}, {**base, **call, "file": f"/home/{line}"}, {**base, "id": line},
             {**base, "kind": line}, {**base, "agent": line}, {**base, "v": line}, {**base, "ts": line},
             {**base, **call, "tool_input": {"env": {"nested": [line]}, line: "x"}}, {**base, line: "x"},
         ]  # fmt: skip
+        found += every[number % 3 :: 3]  # each secret in a third of the fields, each field with a third of them
     return "\n".join(map(json.dumps, found)).encode()
 
 

@@ -99,6 +99,7 @@ def test_there_are_enough_kinds_of_secrets() -> None:
     """The table has not shrunk, and most of it can be planted on one line."""
     assert len({name for name, _ in SAMPLES}) >= 150
     assert len({name for name, _ in planting.names()}) >= 150
+    assert left_in("\n".join(sample for _, sample in SAMPLES).encode()) == {name for name, _ in planting.VALUES}
 
 
 def test_no_byte_of_the_store_holds_a_planted_secret(full: tuple[Path, dict[str, str]]) -> None:

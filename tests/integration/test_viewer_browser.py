@@ -160,7 +160,7 @@ def test_another_page_of_this_machine_gets_nothing(window: Chromium, root: str) 
     cookies: list[str] = []
     with HTTPServer(("127.0.0.1", 0), partial(_Other, page, cookies)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        window.open(f"http://127.0.0.1:{server.server_port}/")
+        window.open(f"http://127.0.0.1:{server.server_port}/", has_style=False)
         read = "const done = arguments[0]; return fetch(done, {credentials: 'include'}).then(() => 1, () => 0)"
         assert window.run(read, root) == 0
         window.run("document.forms[0].submit()")
