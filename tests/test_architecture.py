@@ -222,7 +222,7 @@ def test_the_version_is_said_once() -> None:
         assert first == __version__
 
 
-_NO_MODULES = ("app.", "clients/NAME", "index.", "index/", "log/migrations", "store.", "worker.lock")
+_NO_MODULES = ("app.", "clients/NAME", "history.db", "index.", "index/", "log/migrations", "store.", "worker.lock")
 """Groups of the façade and parts of a store, files and folders, and what stands for any agent's name."""
 
 

@@ -14,8 +14,8 @@ from tests.processes import ask, run
 
 from howcome.domain.rationales import NewRationale, Rationale
 from howcome.domain.stored import Scope
-from howcome.learn.rationale.model import PROMPT_CHARS, REPLIES_CHARS
-from howcome.learn.rationale.run import open_rationales
+from howcome.history.rationale.model import PROMPT_CHARS, REPLIES_CHARS
+from howcome.history.rationale.run import open_rationales
 from howcome.retrieve.outside import model_known_as
 from howcome.settings import read_settings
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.conftest import Ingest
 
-    from howcome.learn.rationale.run import RationaleReport
+    from howcome.history.rationale.run import RationaleReport
     from howcome.store.sqlite import SqliteStore
 
 EVERYTHING = Scope.everything()

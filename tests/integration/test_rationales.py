@@ -13,7 +13,7 @@ from tests.processes import ask, run
 from howcome.app import open_app
 from howcome.domain import events
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.learn.rationale.run import Rationales
+from howcome.history.rationale.run import Rationales
 from howcome.present.patience import Patience
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings

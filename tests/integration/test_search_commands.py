@@ -158,6 +158,15 @@ def test_a_resolved_memory_is_marked_in_a_list_of_answers() -> None:
     assert "  [resolved]  mem-" in says("search", "gnomon")
 
 
+@pytest.mark.usefixtures("store_folder")
+def test_how_a_correction_is_taken_back_stands_on_a_line_of_its_own() -> None:
+    """So that it can be copied."""
+    ident = ask("remember", "the gnomon is bent today")["id"]
+    first, second = says("update", ident, "the gnomon is straight again").splitlines()
+    assert first.endswith(f" supersedes {ident}")
+    assert second == f"To undo it: howcome forget {first.split()[0]} && howcome restore {ident}"
+
+
 def test_one_of_something_is_not_many(store_folder: Path, tmp_path: Path) -> None:
     """1 event of 1 session in 1 project."""
     assert store_folder

@@ -15,7 +15,7 @@ from tests.builders import START, Claude, Record, write
 from tests.processes import run
 
 from howcome.domain.shares import difference_interval
-from howcome.learn.telemetry.measures import precede_rework
+from howcome.history.telemetry.measures import precede_rework
 
 DAY = 24 * 3_600
 SOURCE = "/srv/harbor/quay.py"

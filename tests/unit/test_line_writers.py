@@ -6,7 +6,7 @@ import pytest
 from tests.sessions import START_MS, Part, call, changed, ran, session
 
 from howcome.clients.git import Commit
-from howcome.learn.origins import bare, committing, edits_of, writer_of
+from howcome.history.origins import bare, committing, edits_of, writer_of
 
 ROOT = "/home/mara/harbour"
 """The project of the sessions that `tests.sessions` makes."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from howcome.app.learning import Learning
     from howcome.app.projects import Projects
     from howcome.codegraph.build import GraphReport, ProjectGraphs
-    from howcome.learn.origins import Origins, Past
+    from howcome.history.origins import Origins, Past
     from howcome.retrieve.code_files import FileImports
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -27,7 +27,7 @@ class Files:
         self._store, self._projects, self._learn = store, projects, learn
 
     def line(self, path: str, line: int) -> tuple[str, Past]:
-        """A file's name, and where a line of it (counted from 1) comes from; see `learn.origins`."""
+        """A file's name, and where a line of it (counted from 1) comes from; see `history.origins`."""
         return self._origins(path).of_line(path, line)
 
     def history(self, path: str, limit: int) -> tuple[str, list[Past], str]:
@@ -36,7 +36,7 @@ class Files:
 
     def _origins(self, path: str) -> Origins:
         from howcome.clients.projects import top_of
-        from howcome.learn.origins import Origins
+        from howcome.history.origins import Origins
 
         folder = os.path.dirname(os.path.abspath(path))
         above = [] if top_of(folder) else accumulate(folder.split(os.sep), lambda head, name: f"{head}{os.sep}{name}")

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
+    from howcome.history.rationale.run import Rationales
     from howcome.learn.consolidate import Consolidation
     from howcome.learn.in_step import InStep, Seen
     from howcome.learn.model_run import Estimate, ModelDistillation
-    from howcome.learn.rationale.run import Rationales
     from howcome.learn.run import Distillation
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -85,8 +85,8 @@ class Learning:
         return estimated(self._store)
 
     def rationales(self) -> Rationales:
-        """What writes rationales; see `learn.rationale.run.open_rationales`."""
-        from howcome.learn.rationale.run import open_rationales
+        """What writes rationales; see `history.rationale.run.open_rationales`."""
+        from howcome.history.rationale.run import open_rationales
 
         return open_rationales(self._store, self._settings, now_ms, self._known_as())
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from howcome.domain.candidates import users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import MemoryFilter
-from howcome.learn.telemetry.counting import counts
-from howcome.learn.telemetry.patterns import patterns
-from howcome.learn.telemetry.spending import spent
+from howcome.history.telemetry.counting import counts
+from howcome.history.telemetry.patterns import patterns
+from howcome.history.telemetry.spending import spent
 
 if TYPE_CHECKING:
     from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope
-    from howcome.learn.telemetry.counting import Counts
-    from howcome.learn.telemetry.patterns import Pattern
-    from howcome.learn.telemetry.spending import Spending
+    from howcome.history.telemetry.counting import Counts
+    from howcome.history.telemetry.patterns import Pattern
+    from howcome.history.telemetry.spending import Spending
     from howcome.store.base import Store
 
 NEWEST = 1000
@@ -30,15 +30,15 @@ class Telemetry:
         self._store = store
 
     def counts(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Counts:
-        """What the sessions of a scope did; see `learn.telemetry.counting`."""
+        """What the sessions of a scope did; see `history.telemetry.counting`."""
         return counts(self._store, scope, since_ms, by)
 
     def spent(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
-        """What their transcripts say of tokens and cost; see `learn.telemetry.spending`."""
+        """What their transcripts say of tokens and cost; see `history.telemetry.spending`."""
         return spent(self._store, scope, since_ms, by)
 
     def patterns(self, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
-        """What failed in so many sessions or more, in classes; see `learn.telemetry.patterns`."""
+        """What failed in so many sessions or more, in classes; see `history.telemetry.patterns`."""
         return patterns(self._store, scope, since_ms, least)
 
     def corrections(self, scope: Scope) -> list[tuple[Memory, int]]:

@@ -26,8 +26,8 @@ from howcome.settings import read_settings
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.domain.reconciliation import Steps
+    from howcome.history.rationale.run import RationaleReport
     from howcome.learn.model_run import ModelReport
-    from howcome.learn.rationale.run import RationaleReport
     from howcome.learn.run import DistilReport
 
 UNDO = "undo"
@@ -230,7 +230,7 @@ def rationale(
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
         shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
-        authors = app.learn.rationale_counts(scope, since_ms)
+        authors = app.history.rationale_counts(scope, since_ms)
     if as_json:
         echo(json_line(_values(report, authors, shown, prompts)))
         return
@@ -241,7 +241,7 @@ def rationale(
 
 
 def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
-    rationales = app.learn.rationales()
+    rationales = app.history.rationales()
     from howcome.cli.progress import progress
 
     with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=quiet) as on_session:

@@ -188,13 +188,13 @@ def update(
             not_in=[root_of(app, folder) for folder in not_in],
         )
     supersedes = memory.supersedes == old.row
-    undo = f"\nTo undo it: howcome forget {memory.id} && howcome restore {old.id}"
-    line = f"{memory.id} supersedes {old.id}{undo}" if supersedes else f"{memory.id} is {memory.status}"
+    line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
     if memory.roots != old.roots:
         line = f"{line if supersedes else memory.id} holds in {', '.join(memory.roots)}"
     if not supersedes and memory.row != old.row:
         line = f"known already: {memory.id}; {old.id} stays as it is"
-    report({"superseded": old.id if supersedes else None, **memory_view(memory)}, [line], as_json=as_json)
+    undo = [f"To undo it: howcome forget {memory.id} && howcome restore {old.id}"] if supersedes else []
+    report({"superseded": old.id if supersedes else None, **memory_view(memory)}, [line, *undo], as_json=as_json)
     redacted = words.taken_out(new, memory.text) if supersedes and new and not as_json else []
     if redacted:
         echo(_redacted(redacted), err=True)

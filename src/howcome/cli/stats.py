@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from howcome.cli.arguments import check_scope, is_unknown, open_to_read, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.domain.candidates import users_words
-from howcome.learn.telemetry.counting import BY
+from howcome.history.telemetry.counting import BY
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, report_rows, show_table
 from howcome.present.terminal import echo
 
 if TYPE_CHECKING:
-    from howcome.learn.telemetry.patterns import Pattern
+    from howcome.history.telemetry.patterns import Pattern
 
 NOTHING = "Nothing was called here in that time."
 NO_PATTERN = "Nothing failed in two sessions in the same way here and was solved in a way that says how."

@@ -18,7 +18,7 @@ from howcome.evaluate.datasets import Row, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.speak import HELPS, JUDGED, shown
-from howcome.learn.telemetry.patterns import Failed, Pattern
+from howcome.history.telemetry.patterns import Failed, Pattern
 
 CAVEAT = "No experiment: what comes up again may be easier, or harder, than what does not."
 Case = tuple[Failed, bool]

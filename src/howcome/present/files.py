@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from howcome.domain.stored import StoredEvent
-    from howcome.learn.origins import Past
+    from howcome.history.origins import Past
     from howcome.present.views import View
 
     Told = tuple[str, tuple[str, ...], list[str]]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from howcome.learn.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
-from howcome.learn.telemetry.spending import Spending
+from howcome.history.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
+from howcome.history.telemetry.spending import Spending
 from howcome.present.render import counted, iso_time
 
 if TYPE_CHECKING:

@@ -59,15 +59,6 @@ def rationale_answers(
 
 def _of_any_kind(wanted: Filter) -> Filter:
     """The same filter for events of all kinds: a rationale is found by any of its exchange's."""
-    return Filter(
-        wanted.scope,
-        before_ms=wanted.before_ms,
-        since_ms=wanted.since_ms,
-        without=wanted.without,
-        sessions=wanted.sessions,
-        origins=wanted.origins,
-        memory_types=wanted.memory_types,
-        agent=wanted.agent,
-        agent_id=wanted.agent_id,
-        subsystem=wanted.subsystem,
-    )
+    found = copy(wanted)
+    found.kinds = None
+    return found

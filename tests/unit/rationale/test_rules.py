@@ -11,8 +11,8 @@ import pytest
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS
 from howcome.domain.stored import StoredEvent
+from howcome.history.rationale.rules import LOOKBACK, by_rules
 from howcome.learn.base import Exchange, stream_of
-from howcome.learn.rationale.rules import LOOKBACK, by_rules
 
 ROOT = "/home/mara/harbour"
 KINDS = {

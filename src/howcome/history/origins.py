@@ -20,8 +20,8 @@ from howcome.clients.projects import fold_worktree, is_inside, top_of
 from howcome.domain import events
 from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
+from howcome.history.rationale.run import Rationales
 from howcome.learn.actions import Action
-from howcome.learn.rationale.run import Rationales
 from howcome.learn.scene import MESSAGE, PLANNERS
 from howcome.learn.shell import commands
 from howcome.store.base import Store

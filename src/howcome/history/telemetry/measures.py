@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from howcome.domain.shares import Share, difference_interval, pooled
-from howcome.learn.telemetry.counting import TOOL
+from howcome.history.telemetry.counting import TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

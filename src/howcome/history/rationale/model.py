@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
 from howcome.errors import OverBudgetError, ProviderError
+from howcome.history.rationale.done import Deeds
+from howcome.history.rationale.rules import least_trusted
 from howcome.learn.base import Exchange
-from howcome.learn.rationale.done import Deeds
-from howcome.learn.rationale.rules import least_trusted
 from howcome.learn.scene import Scene
 from howcome.store.base import Store
 

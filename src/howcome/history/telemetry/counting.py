@@ -19,15 +19,15 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from howcome.domain.events import COMPACTION, ORIGIN_USER, READERS, USER_PROMPT, WRITERS
+from howcome.history.origins import edits_of
 from howcome.learn.actions import actions_of
-from howcome.learn.origins import edits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from howcome.domain.stored import Scope, StoredEvent
+    from howcome.history.origins import Edit
     from howcome.learn.actions import Action
-    from howcome.learn.origins import Edit
     from howcome.store.base import Store
 
     Counted = tuple[StoredEvent, str]

@@ -17,9 +17,9 @@ from howcome.domain import events
 from howcome.domain.rationales import KEY_BYTES, NewRationale, Rationale, Unasked, UnreadSession
 from howcome.domain.spending import RATIONALE
 from howcome.domain.stored import Scope, StoredEvent
+from howcome.history.rationale.model import Asking
+from howcome.history.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
 from howcome.learn.base import Exchange, Pace, stream_of
-from howcome.learn.rationale.model import Asking
-from howcome.learn.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.redact.redactor import Redactor
 from howcome.settings import Settings

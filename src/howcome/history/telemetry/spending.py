@@ -10,7 +10,7 @@ from howcome.clients.files import READ_ERRORS
 from howcome.clients.registry import client_of
 from howcome.domain.spending import TOKENS, Spent
 from howcome.errors import TranscriptError
-from howcome.learn.telemetry.counting import week_of
+from howcome.history.telemetry.counting import week_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,9 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
-from howcome.learn.actions import actions_of
-from howcome.learn.command_runs import failed_in
-from howcome.learn.telemetry.solving import (
+from howcome.history.telemetry.solving import (
     FIND,
     FIRST,
     IN_FULL,
@@ -36,6 +34,8 @@ from howcome.learn.telemetry.solving import (
     within,
     word_in,
 )
+from howcome.learn.actions import actions_of
+from howcome.learn.command_runs import failed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
