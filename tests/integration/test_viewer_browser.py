@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -158,7 +158,8 @@ def test_another_page_of_this_machine_gets_nothing(window: Chromium, root: str) 
     page = f"""<form method=post action="{html.escape(root)}do/forget"><input name=id value={ident}></form>
         <iframe src="{html.escape(root)}"></iframe><img src="{html.escape(root)}style.css">"""
     cookies: list[str] = []
-    with HTTPServer(("127.0.0.1", 0), partial(_Other, page, cookies)) as server:
+    # a thread each: the browser opens connections ahead, and says nothing on them for a minute
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Other, page, cookies)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         window.open(f"http://127.0.0.1:{server.server_port}/", has_style=False)
         read = "const done = arguments[0]; return fetch(done, {credentials: 'include'}).then(() => 1, () => 0)"

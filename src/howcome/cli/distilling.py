@@ -230,7 +230,7 @@ def rationale(
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
         shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
-        authors = app.history.rationale_counts(scope, since_ms)
+        authors = app.learn.rationale_counts(scope, since_ms)
     if as_json:
         echo(json_line(_values(report, authors, shown, prompts)))
         return
@@ -241,7 +241,7 @@ def rationale(
 
 
 def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
-    rationales = app.history.rationales()
+    rationales = app.learn.rationales()
     from howcome.cli.progress import progress
 
     with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=quiet) as on_session:

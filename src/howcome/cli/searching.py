@@ -131,7 +131,7 @@ def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Seque
     """What is said instead of hits; no words find rationales before any are written."""
     is_known = question.scope.is_everything or question.scope.project_id is not None
     none_written = RATIONALE in question.types and is_known and not app.events.is_empty()
-    if none_written and not app.history.rationale_counts(question.scope):
+    if none_written and not app.learn.rationale_counts(question.scope):
         missing = ["No rationales are written here yet: run `howcome rationale`."]
         if set(question.types) == {RATIONALE}:
             return missing

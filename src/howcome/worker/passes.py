@@ -274,7 +274,7 @@ class CatchUp:
         """Rationales of what is new, where something distils; False when the work has to end."""
         if app.settings.distiller == "off":
             return True
-        return app.history.rationales().run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
+        return app.learn.rationales().run(rest=self._resting(), most_asked=MOST_ASKED).is_whole
 
     def _distil_by_model(self, app: App) -> bool:
         """What a language model says of what is new, where it may be asked; False when the work has to end."""
