@@ -33,6 +33,9 @@ def session(number: int) -> list[Record]:
         *talk.edits(file, "import b", "b = 2"),
         *talk.did("Bash", command="make lint"),
         *talk.did("Skill", skill="moor", fails="Unknown skill: moor"),
+        *talk.did("Agent", to="pilot", fails="pilot was interrupted by the harbour"),
+        *([*talk.did("Agent", to="pilot")] if number == 1 else []),
+        *talk.did("Berth", mode="r", fails="cannot open it for reading"),
     ]
     for tool in ("Grep", "Read", "Skill"):
         records += talk.did(tool, path=f"x{number}", fails=CANCELLED)
@@ -64,13 +67,15 @@ def test_each_class_has_the_fix_that_worked() -> None:
     """
     without = "do not call it with `moor`, which never worked"
     assert [one["fix"] for one in found()["failures"]] == ["`Read` the file first", without, "leave out `--every`"]
-    assert found()["without_fix"] == 1
+    assert found()["without_fix"] == 3
     classes = {one["name"]: one for one in found("--all")["failures"]}
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
         "make lint: error: … unused imports found in berths": (3, 3, 3, None),
         "Skill: Unknown skill: moor": (3, 3, 0, without),
+        "Agent: pilot was interrupted by the harbour": (3, 3, 1, None),
+        "Berth: cannot open it for reading": (3, 3, 0, None),
     }
     unread = classes["Edit: File has not been read yet. Read it first."]["sentence"]
     assert unread.endswith("of `Edit`: `Read` the file first. What `Grep` shows of it is not enough.")

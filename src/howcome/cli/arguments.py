@@ -34,7 +34,7 @@ def clean_argument(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def open_to_read() -> App:
+def open_existing() -> App:
     """The façade of a command that keeps nothing new: it leaves no store where there was none.
 
     Raises:

@@ -11,7 +11,7 @@ import click
 
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
-from howcome.cli.arguments import check_scope, open_to_read, scope_of
+from howcome.cli.arguments import check_scope, open_existing, scope_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
@@ -38,7 +38,7 @@ def _open_to_import(*, is_trial: bool) -> App:
     if not is_trial:
         return open_app(read_settings(os.environ))
     try:
-        return open_to_read()
+        return open_existing()
     except StoreMissingError:
         with tempfile.TemporaryDirectory() as folder:  # what is open can still be used when the folder is gone
             return open_app(read_settings({**os.environ, "HOWCOME_HOME": folder, "HOWCOME_STORE": ""}))
@@ -65,7 +65,7 @@ def export(
       howcome export --all-projects | gzip > memories.jsonl.gz
     """
     check_scope(project, all_projects=all_projects)
-    with open_to_read() as app:
+    with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
         lines = list(app.memories.export(scope)) if live is None else []

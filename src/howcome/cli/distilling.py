@@ -10,7 +10,7 @@ from typing import TypeAlias
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, open_to_read, option_ms, sessions_of
+from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, option_ms, sessions_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import Memory
 from howcome.domain.rationales import parts_of
@@ -297,7 +297,7 @@ def consolidate(
     """  # noqa: D205 - the first paragraph is what people read first
     if dry_run and what == UNDO:
         raise click.UsageError("--dry-run does not go with undo")
-    with open_to_read() as app:
+    with open_existing() as app:
         work = app.learn.consolidation
         steps = work.undo() if what == UNDO else work.plan() if dry_run else work.run()
         if steps and not dry_run and app.learn.distillation is not None:

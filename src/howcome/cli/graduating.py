@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from howcome.cli.arguments import confirm, is_unknown, open_to_read, root_of, scope_of
+from howcome.cli.arguments import confirm, is_unknown, open_existing, root_of, scope_of
 from howcome.cli.declared import PROJECT, click_command, option
 from howcome.errors import UsageError
 from howcome.present.render import json_line
@@ -39,7 +39,7 @@ def graduate(
     """  # noqa: D205 - the first paragraph is what people read first
     if refused and proposed:
         raise click.UsageError("--refuse and --propose exclude each other")
-    with open_to_read() as app:
+    with open_existing() as app:
         if refused or proposed:
             one = app.memories.get(str(refused or proposed))
             changed = refuse(one, is_refused=bool(refused))

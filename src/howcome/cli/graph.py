@@ -7,7 +7,7 @@ import os
 import click
 
 from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, open_to_read
+from howcome.cli.arguments import clean_argument, open_existing
 from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import progress
 from howcome.codegraph.build import MAX_EDGES, GraphReport
@@ -76,7 +76,7 @@ def _build(folder: str | None, *, as_json: bool) -> None:
 
 
 def _show(file: str, *, as_json: bool) -> None:
-    with open_to_read() as app:
+    with open_existing() as app:
         found = app.graphs.of(clean_argument(os.getcwd()), clean_argument(file))
     built = iso_time(found.graph.built_ms) or ""
     values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.arguments import check_scope, clean_argument, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import HAND, Memory
@@ -59,7 +59,7 @@ def learnt(
     since_ms = option_ms(since, "--since")
     more = 0
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             if memory_ids:
                 found = [(app.memories.get(clean_argument(ident)), True) for ident in memory_ids]
             elif session is not None:

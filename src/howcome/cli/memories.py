@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import clean_argument, open_to_read, scope_of
+from howcome.cli.arguments import clean_argument, open_existing, scope_of
 from howcome.cli.declared import JSON, command, option
 from howcome.domain import memories as words
 from howcome.domain.memories import Memory, MemoryFilter, Review
@@ -82,7 +82,7 @@ def memories(
     )  # fmt: skip
     pairs, found = list[Review](), list[Memory]()
     nothing = _nothing([], is_stale=stale)
-    with suppress(StoreMissingError), open_to_read() as app:
+    with suppress(StoreMissingError), open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         pairs = app.memories.waiting(scope, limit) if review else []
         found = [] if review else _listed(app, scope, wanted, ALL if by else limit + 1, is_stale=stale)
@@ -155,7 +155,7 @@ def _pair(pair: Review) -> Row:
 def _about_one(
     settle: int | None, keep: str, why: str | None, pin: str | None, unpin: str | None, *, as_json: bool
 ) -> None:
-    with open_to_read() as app:
+    with open_existing() as app:
         rows: list[Row] = []
         if settle is not None:
             pair = app.memories.settle(settle, keep)

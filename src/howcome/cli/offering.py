@@ -11,7 +11,7 @@ import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
-from howcome.cli.arguments import confirm, open_to_read
+from howcome.cli.arguments import confirm, open_existing
 from howcome.domain.stored import Scope
 from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
@@ -46,7 +46,7 @@ DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 def question_that_finds() -> str:
     """Words of a recent prompt that this history answers: it is tried; '' where nothing is found."""
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             everywhere = Scope.everything()
             for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
                 words = _LINE.sub(" ", title_of(one.prompt)).split()[:TRIED_WORDS]

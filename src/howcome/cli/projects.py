@@ -7,7 +7,7 @@ import os
 import click
 
 from howcome.app import App
-from howcome.cli.arguments import clean_argument, confirm, open_to_read
+from howcome.cli.arguments import clean_argument, confirm, open_existing
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.present.render import counted, plain
@@ -34,7 +34,7 @@ def projects(
       howcome projects join ~/code/shop ~/old/shop
       howcome projects apart shop shop-fork
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         if action == "list":
             if names:
                 raise click.UsageError("list takes no names")

@@ -7,7 +7,7 @@ import os
 import re
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
@@ -53,7 +53,7 @@ def show(found_id: str = argument(metavar="ID"), as_json: bool = JSON) -> None:
       howcome show ev-3f9a
       howcome show mem-71c0
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         found = app.events.or_memory(clean_argument(found_id))
         view, row = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
     report_rows(view, [row], as_json=as_json)
@@ -144,7 +144,7 @@ def timeline(
         window = option_ms(since, "--since") or 0, option_ms(before, "--before")
         _list_sessions(project, limit, window, all_projects=all_projects, as_json=as_json)
         return
-    with open_to_read() as app:
+    with open_existing() as app:
         row_id, name, root, marked = _session(app, clean_argument(session))
         found = app.events.session(row_id, with_text=full or markdown)
     rows = [event_view(event, with_text=full or markdown) for event in found]
@@ -180,7 +180,7 @@ def _list_sessions(
     project: str | None, limit: int, window: tuple[int, int | None], *, all_projects: bool, as_json: bool
 ) -> None:
     found, nothing = [], EMPTY
-    with contextlib.suppress(StoreMissingError), open_to_read() as app:
+    with contextlib.suppress(StoreMissingError), open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         found = app.events.recent_sessions(scope, limit + 1, since_ms=window[0], before_ms=window[1])
         nothing = (
@@ -231,7 +231,7 @@ def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) ->
     if line is None:
         _history(path, SHORT_HISTORY, as_json=as_json)
         return
-    with open_to_read() as app:
+    with open_existing() as app:
         file, past = app.files.line(path, line)
     view = past_view(past)
     notes = [*missing(view), f"More: howcome show ID, howcome history {file}"]
@@ -257,7 +257,7 @@ def history(
 
 
 def _history(path: str, limit: int, *, as_json: bool) -> None:
-    with open_to_read() as app:
+    with open_existing() as app:
         name, changes, problem = app.files.history(path, limit)
     views = [past_view(one) for one in changes]
     notes = [] if views else ["No session edited it, no plan named it, no commit took it in."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from howcome.app import now_ms
-from howcome.cli.arguments import check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.arguments import check_scope, clean_argument, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present.render import counted, json_line
@@ -51,7 +51,7 @@ def receipt(
     rows: list[View] = []
     name: str | None = None
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             name = None if session is None else app.search.session_told(clean_argument(session))
             scope = None if name is not None else scope_of(app, project, all_projects=all_projects)
             told = app.search.verdicts(session=name, scope=scope, since_ms=since_ms)

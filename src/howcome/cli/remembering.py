@@ -7,7 +7,7 @@ import os
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, confirm, memory_text, open_to_read, root_of
+from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, root_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
@@ -54,7 +54,7 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
         HowcomeError: it cannot.
     """
     try:
-        return open_to_read()
+        return open_existing()
     except StoreMissingError:
         _require_first(text, agent=agent, evidence=evidence)
         for folder in folders:
@@ -175,7 +175,7 @@ def update(
       howcome update mem-3f9a --also ../api --not-in ../web
     """
     new = worded(memory_text(text), as_is=as_is) if text else None
-    with open_to_read() as app:
+    with open_existing() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
             old.key.hex(),
@@ -217,7 +217,7 @@ def forget(
       howcome forget mem-3f9a
       howcome forget --wrong mem-3f9a
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None, is_wrong=is_wrong)
     never = " and not learnt again" if memory.wrong_ms is not None else ""
     said = f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back"
@@ -232,7 +232,7 @@ def restore(memory_id: str = _ID, as_json: bool = JSON) -> None:
     Example:
       howcome restore mem-3f9a
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         memory = app.memories.restore(clean_argument(memory_id))
     report(memory_view(memory), [f"{memory.id} is {memory.state}"], as_json=as_json)
 
@@ -249,7 +249,7 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
     Example:
       howcome purge mem-3f9a
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
             echo(memory_brief(memory_view(memory), now_ms()), err=as_json)

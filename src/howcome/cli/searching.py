@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_to_read, option_ms, scope_of
+from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
@@ -78,7 +78,7 @@ def search(
     narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent}
     narrowed["--subsystem"] = subsystem
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             question = Question(
                 asked,
                 scope_of(app, project, all_projects=is_everywhere),

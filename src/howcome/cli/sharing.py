@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, confirm, open_to_read
+from howcome.cli.arguments import clean_argument, confirm, open_existing
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
@@ -170,7 +170,7 @@ def share(
         hint = ": howcome memories --review" if came.added else ""
         said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
     else:
-        with open_to_read() as app:
+        with open_existing() as app:
             shared = app.sharing.team().share(here, memories)
         facts, problems = asdict(shared), [*shared.left_out] if memories else []
         said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
@@ -212,7 +212,7 @@ def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), 
       howcome team push
       howcome team push mem-3f9a
     """
-    with open_to_read() as app:
+    with open_existing() as app:
         done = app.sharing.team_server().push(clean_argument(current_folder(os.environ)), memories)
     _print_shared(done, as_json=as_json, must=bool(memories))
 
@@ -247,7 +247,7 @@ def review(
     """
     if bool(numbers) != (is_accepted or is_refused) or (is_accepted and is_refused):
         raise click.UsageError("name numbers with --accept or with --refuse, or nothing to see what waits")
-    with open_to_read() as app:
+    with open_existing() as app:
         waiting = app.sharing.team_server().waiting()
         if unknown := sorted({*numbers} - {pair.row for pair in waiting}):
             raise UsageError(f"{unknown[0]} does not wait: howcome team review")
@@ -272,7 +272,7 @@ def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) ->
       howcome team leave
     """
     confirm("Delete this machine's token", yes=yes, err=as_json)
-    with open_to_read() as app:
+    with open_existing() as app:
         app.sharing.team_server().leave()
     echo(json_line({"left": True}) if as_json else "This machine is in no team.")
 

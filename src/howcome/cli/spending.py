@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from howcome.app import now_ms, open_app
-from howcome.cli.arguments import open_to_read
+from howcome.cli.arguments import open_existing
 from howcome.cli.declared import JSON, click_command, option
 from howcome.domain.spending import DAY_MS, OVER_BUDGET
 from howcome.errors import StoreMissingError
@@ -54,7 +54,7 @@ def spending(
             else:
                 app.spending.resume()
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             facts = gather(app, since_ms, limit)
     except StoreMissingError:
         facts = facts_of(settings, (0, 0), None, [], 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from howcome.cli.arguments import check_scope, is_unknown, open_to_read, option_ms, scope_of
+from howcome.cli.arguments import check_scope, is_unknown, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, command, option
 from howcome.domain.candidates import users_words
 from howcome.history.telemetry.counting import BY
@@ -44,7 +44,7 @@ def stats(
 
     check_scope(project, all_projects=all_projects)
     since_ms = option_ms(since, "--since") or 0
-    with open_to_read() as app:
+    with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         facts = {} if is_unknown(scope) else gather(app, scope, since_ms, by)
     if as_json:
@@ -90,7 +90,7 @@ def patterns(
     found: list[dict[str, Any]] = []
     said: list[dict[str, Any]] = []
     without = 0
-    with open_to_read() as app:
+    with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         if not is_unknown(scope):
             every = app.telemetry.patterns(scope, option_ms(since, "--since") or 0)

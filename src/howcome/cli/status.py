@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import open_to_read
+from howcome.cli.arguments import open_existing
 from howcome.cli.declared import JSON, command, option
 from howcome.clients.discover import Found, known_transcripts
 from howcome.clients.spool import spool_counts
@@ -54,7 +54,7 @@ def status(
     """
     transcripts = known_transcripts(os.path.expanduser("~"), os.environ)
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             facts = gather(app, transcripts, app.settings.home, check=check, by_kind=as_json)
     except StoreMissingError:  # looking must not make one: an empty one stands for it
         import tempfile

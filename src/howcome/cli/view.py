@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.cli.arguments import open_to_read, require_extra
+from howcome.cli.arguments import open_existing, require_extra
 from howcome.cli.declared import click_command, option
 from howcome.present.render import json_line
 from howcome.present.terminal import echo
@@ -35,7 +35,7 @@ def view(
       howcome view --idle 5
     """
     require_extra("view", "the viewer", "jinja2", "starlette", "uvicorn")
-    open_to_read().close()  # only what writes makes a store
+    open_existing().close()  # only what writes makes a store
     from howcome.web.server import serve
 
     def started(link: str) -> None:

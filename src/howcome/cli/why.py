@@ -13,7 +13,7 @@ from howcome.cli.arguments import (
     check_scope,
     clean_argument,
     is_unknown,
-    open_to_read,
+    open_existing,
     option_ms,
     scope_of,
     sessions_of,
@@ -71,7 +71,7 @@ def why(
     rows: list[View] = []
     nothing = NONE
     try:
-        with open_to_read() as app:
+        with open_existing() as app:
             if what is None or what == LAST:
                 scope = scope_of(app, project, all_projects=all_projects)
                 found = app.search.verdicts(scope=scope, limit=1 if what else limit)
@@ -149,7 +149,7 @@ def try_(
     from howcome.hooks.handlers import prepare
 
     prompt = clean_argument(" ".join(words))
-    with open_to_read() as app:
+    with open_existing() as app:
         project_id = scope_of(app, project, all_projects=False).project_id
         folder = os.getcwd() if project is None else dict(app.projects.roots())[project_id or 0]
         payload = {"hook_event_name": PROMPT, "prompt": prompt, "cwd": folder, "session_id": ""}
@@ -196,7 +196,7 @@ def replay(
     from howcome.evaluate.replay import replayed
 
     since_ms = option_ms(since, "--since")
-    with open_to_read() as app:
+    with open_existing() as app:
         found = _sessions(app, project, session, since_ms)
         app.search.rehearse()
         told = [(one, list(replayed(app, one.project, one.name))) for one in found]

@@ -28,10 +28,10 @@ _SCORE = (
 """BM25 of one field: what is not asked for is taken out of the vector, and the rest weighed."""
 
 _HELD = (
-    "SELECT asked.numbers[array_position(asked.lexemes, held.lexeme)]"
-    " FROM unnest(ts_filter(setweight(row.{field}, 'A', asked.lexemes), '{{a}}')) held"
+    "SELECT DISTINCT pair.number FROM unnest(asked.lexemes, asked.numbers) pair (lexeme, number)"
+    " JOIN unnest(ts_filter(setweight(row.{field}, 'A', asked.lexemes), '{{a}}')) held ON held.lexeme = pair.lexeme"
 )
-"""The numbers of the terms that one field holds: its vector is read once, however many are asked for."""
+"""The numbers of the terms that one field holds, each once however it is spelled there: its vector is read once."""
 
 MAX_COUNT = 16_383
 """The highest position that a vector may have."""

@@ -226,17 +226,17 @@ class PostgresSearchIndex:
 
         Terms are added until what the others usually add is less than what the last of the best rows has.
         """
-        rows: list[tuple[Any, ...]] = []
+        rows: list[tuple[Any, ...]] | None = None
         taken, least = 0, 0.0
         while taken < len(known):
             found, rest = sum(one.documents for one in known[:taken]), sum(one.worth for one in known[taken:])
-            while taken < len(known) and (found < FIRST_ROWS or (rows and rest > least)):
+            while taken < len(known) and (found < FIRST_ROWS or (rows is not None and rest >= least)):
                 found, rest, taken = found + known[taken].documents, rest - known[taken].worth, taken + 1
             rows = self._rows(*select(known[:taken]))
             least = rows[-1][-1] if len(rows) == limit else 0.0
-            if rest <= least:
+            if rest < least:
                 break
-        return rows
+        return rows or []
 
     def _known(
         self, weights: Mapping[str, float], projects: list[int], fields: Mapping[str, float]

@@ -125,7 +125,7 @@ class Ingester(RecordWriter):
             StoreError: the store failed; what was committed stays.
         """
         report = report or FileReport()
-        report.on_progress = on_progress
+        report.on_progress = on_progress or report.on_progress
         self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if history_of(client).holds_sessions(path) else self._pass
         for _ in range(MAX_RETRIES):

@@ -115,14 +115,14 @@ def damage(path: str) -> str:
         StoreError: it cannot be told: locked, no right to read it, no room.
     """
     try:
-        with driver_errors(os.path.dirname(path)), closing(open_to_read(path)) as connection:
+        with driver_errors(os.path.dirname(path)), closing(open_existing(path)) as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
     except StoreDamagedError as error:
         return str(error.__cause__)
     return "" if found == ["ok"] else found[0]
 
 
-def open_to_read(path: str) -> apsw.Connection:
+def open_existing(path: str) -> apsw.Connection:
     """A database as it is, which is only read."""
     connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(5000)

@@ -23,7 +23,7 @@ from howcome.log.database import GatedConnection, driver_errors
 from howcome.log.event_rows import unpack
 from howcome.log.place import database_path
 from howcome.store.sqlite import SCHEMA_VERSION, create_database
-from howcome.store.sqlite_backup import damage, open_to_read, replace_database
+from howcome.store.sqlite_backup import damage, open_existing, replace_database
 
 KIND = "damaged"
 """The folder that damaged databases are kept in."""
@@ -129,7 +129,7 @@ class _Salvage:
         """The version of the old schema; 0 when nothing of it can be read."""
         for has_new_head in (False, True):
             try:
-                self._old = open_to_read(self._with_new_head() if has_new_head else self._old_path)
+                self._old = open_existing(self._with_new_head() if has_new_head else self._old_path)
                 self._old.execute("PRAGMA writable_schema = ON")  # one broken entry must not hide the others
                 version = next(iter(self._old.execute("PRAGMA user_version")))[0]
                 if next(iter(self._old.execute("SELECT 1 FROM sqlite_schema LIMIT 1"))):

@@ -123,7 +123,7 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         changed("tide.py"), agent("The poller of the buoy is changed."),
     ], [place]) for place in (
         "127.0.0.1:8080", "node.js:20", "lines 80 characters wide", "version 3.11.7", "color #83af2321", "deadbeef",
-        "the 20260228 dump", "key 83af232-north",
+        "the 20260228 dump", "key 83af232-north", "a budget of 1e10000",
     )),
     ("commits", "the reason of a commit", [
         user("commit"), agent("Committing."),
@@ -211,7 +211,8 @@ LEFT: list[tuple[str, Parts]] = [
         user("hi"), agent("Hm."), user(f"the reading {place} must never be rounded because the buoy says so"),
         changed("tide.py"), agent(f"The reading {place} is not rounded now, because `read_tides()` says so."),
     ]) for place in (
-        "in line 366", "of tide.py:52", "of commit 83af232", "since b8d967c", "of 6295e04b-8f1c-4c52-9d4e-2a0f3f0d9a11"
+        "in line 366", "of tide.py:52", "of commit 83af232", "since b8d967c",
+        "of commit deadbee1", "of 6295e04b-8f1c-4c52-9d4e-2a0f3f0d9a11"
     )),
     *((f"a word for what is open: {told}", [user("mend it"), agent(f"Mended. {told}")]) for told in (
         "The remaining changes of `tide.py` are not committed and unrelated.",

@@ -12,7 +12,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
 from typing import TYPE_CHECKING, TypeVar
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 Said = TypeVar("Said", bound=Hashable)
 
-SAID_CHARS, SHOWN_CHARS = 100, 110
+SAID_CHARS, SHOWN_CHARS, CALL_CHARS = 100, 110, 500
 MOST_LATER = 40
 """Calls after a failure among which the one that solved it is looked for."""
 
@@ -66,6 +66,7 @@ MAX_EXAMPLES, MANY = 2, 3
 """So many values are named, and a place where it came up in so many sessions."""
 
 _WORD, _SOURCE = re.compile(r"[^\W\d_]{2,}"), re.compile(r"\W*\d[\d\s]*[|│]|^\W*[\w.\[\]:]+\]? \$ |\W*$")
+_QUOTED = re.compile(r'"(\S{4,60}?)"')
 _ADVICE = re.compile(r"(?i)\b(?:please|instead|try|did you mean|read it|set \w+ to)\b")
 _PLACE = re.compile(r"(?:\S*[/\]]\S*\s+)+(?=\S)")
 """Lines of source code in a report, and commands repeated there, say nothing of what is wrong; nor do places.
@@ -197,9 +198,11 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
     sessions = sorted(store.sessions.recent(scope, -1, since_ms=since_ms), key=lambda one: one.first_ms)
     order = {one.name: at for at, one in enumerate(sessions)}
     every: list[tuple[str, Failed]] = []
+    worked: set[tuple[str, str]] = set()
     for session in sessions:
         told = store.log.session(session.row, with_text=True)
-        every += [(said, one) for said, one in failures_of(told) if one.call.session == session.name]
+        every += [(said, one) for said, one in failures_of(told, worked) if one.call.session == session.name]
+    every = [(said, replace(one, named="") if (one.tool, one.named) in worked else one) for said, one in every]
     tools: dict[str, set[str]] = defaultdict(set)
     for said, one in every:
         tools[said].add(one.tool)
@@ -256,11 +259,15 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
     return shared > SAME * len(one | other) or (shared > 2 and shared == min(len(one), len(other)))
 
 
-def failures_of(told: Sequence[StoredEvent]) -> Iterator[tuple[str, Failed]]:
-    """The failures of a session that say something, with what they say, masked."""
+def failures_of(told: Sequence[StoredEvent], worked: set[tuple[str, str]]) -> Iterator[tuple[str, Failed]]:
+    """The failures of a session that say something, with what they say, masked; `worked` gets what did: tool, word."""
     for agent in dict.fromkeys(event.agent_id for event in told):
         actions = actions_of([event for event in told if event.agent_id == agent])
         for place, action in enumerate(actions):
+            if action.has_succeeded and not action.is_shell:
+                worked.update(
+                    (action.call.tool or "", word) for word in _QUOTED.findall(action.call.text or "", 0, 500)
+                )
             tool, what, said = _complaint(action) if action.has_failed else ("", "", "")
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:

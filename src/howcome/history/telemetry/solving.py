@@ -133,9 +133,9 @@ def within(call: StoredEvent, path: str) -> str:
 
 
 def word_in(action: Action, said: str) -> str:
-    """A value of a call that is one word and stands in what was complained of; "" for none."""
-    values = (value for value in action.input.values() if isinstance(value, str) and _SHORT.fullmatch(value))
-    return next((value for value in values if value in said), "")
+    """A value of a call that is one word, and a word of what was complained of; "" for none."""
+    values = (value for value in action.input.values() if isinstance(value, str) and _NAMED.fullmatch(value))
+    return next((value for value in values if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", said)), "")
 
 
 def seen_at_least(step: str) -> int:

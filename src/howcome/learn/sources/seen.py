@@ -58,7 +58,8 @@ _MOMENTARY = re.compile(
     r"(?:[(~]|\b(?:at|on|in|see|from|auf|ab) )(?:lines?|zeilen?) \d"  # a line's number
     r"|\b(?:lines|zeilen) \d+ ?[-\u2013] ?\d"
     rf"|\b[\w/-]*[a-z_]\.{_SOURCE}:\d"  # a place in a file
-    r"|(?<![\w./#-])(?=(?:[a-f]*\d){2})(?=\d*[a-f])(?:[0-9a-f]{7,12}|[0-9a-f]{40})\b(?![\w.-]*\w)"  # a commit, an id
+    r"|(?:\bcommit |`)(?=[a-f]*\d)(?=\d*[a-f])(?:[0-9a-f]{7,12}|[0-9a-f]{40})\b(?!\.\w)"  # a commit, an id
+    r"|(?<![\w./#-])(?!\d+e\d+\b)(?=(?:[a-f]*\d){2})(?=\d*[a-f])(?:[0-9a-f]{7,12}|[0-9a-f]{40})\b(?![\w.-]*\w)"
     r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
     re.IGNORECASE,
 )
