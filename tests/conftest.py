@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 from tests import surroundings  # noqa: F401 - before everything else
 from tests.builders import Claude, write
+from tests.hostile.scale import of
 from tests.processes import COMMAND, ask
 
 from howcome.ingest.exclusion import Places
@@ -30,6 +31,7 @@ _HOOKS_MS = 20_000
 hypothesis.settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow],
     derandomize="HOWCOME_TEST_RANDOM" not in os.environ,  # the same examples each time
+    max_examples=of(40, 100),
 )  # fmt: skip
 hypothesis.settings.load_profile("any machine")
 

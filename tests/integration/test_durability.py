@@ -1,6 +1,6 @@
 """Killed, crowded, locked out, without a disk: nothing is lost, nothing is there twice, nobody is told off.
 
-HOWCOME_TEST_KILLS (default 25) is the number of kills, HOWCOME_TEST_SECONDS (default 6) how long eight processes
+HOWCOME_TEST_KILLS (default 12) is the number of kills, HOWCOME_TEST_SECONDS (default 4) how long eight processes
 share a store.
 """
 
@@ -37,8 +37,8 @@ from tests.processes import (
 from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
-SECONDS = float(os.environ.get("HOWCOME_TEST_SECONDS", "6"))
+KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "12"))
+SECONDS = float(os.environ.get("HOWCOME_TEST_SECONDS", "4"))
 PROCESSES = 8
 OPENERS = 20
 

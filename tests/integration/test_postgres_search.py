@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from tests import postgres_servers
 from tests.batches import EVERYTHING, Transcript, scored
+from tests.hostile.scale import of
 
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
@@ -134,7 +135,7 @@ def test_a_killed_process_leaves_each_event_there_once(
     store: SqliteStore, index: PostgresSearchIndex, dsn: str, store_folder: Path
 ) -> None:
     """Killed at any moment: what it committed is there, the next one adds the rest, and the counts are of both."""
-    fill(store, 8000)
+    fill(store, of(4000, 8000))
     chance = random.Random(3)
     for _ in range(4):
         process = subprocess.Popen(

@@ -13,6 +13,7 @@ import apsw
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys, memberships
+from tests.hostile.scale import of
 from tests.processes import COMMAND, LIMIT_S, ask, python, run
 
 from howcome.errors import StoreLockedError
@@ -150,7 +151,7 @@ def test_any_three_pages(database: Path, store_folder: Path) -> None:
     """Wherever the disk was bad: nothing that a transcript holds is lost, nothing is there twice."""
     before, copy = contents(store_folder), store_folder.with_name("copy")
     shutil.copytree(store_folder, copy)
-    for seed in range(12):
+    for seed in range(of(5, 12)):
         shutil.rmtree(store_folder)
         shutil.copytree(copy, store_folder)
         torn_anywhere(database, random.Random(seed))

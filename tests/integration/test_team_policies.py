@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from tests.hostile.scale import of
 from tests.postgres_servers import NotHereError
 from tests.teams import APP, WEB, TeamDatabase, record, team_database
 
@@ -33,7 +34,7 @@ HOSTILE = (
     "a" * 500,
     "",
 )
-CALLS, REUSES = 5_000, 1_000  # on each of two servers
+CALLS, REUSES = of(1_500, 5_000), 1_000  # on each of two servers
 
 
 @pytest.fixture(scope="module", params=["pypi", "debian"])

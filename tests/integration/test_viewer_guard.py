@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.hostile.scale import of
 from tests.viewing import PORT, Browser, fill
 
 from howcome.web.changes import CHANGES
@@ -22,7 +22,7 @@ ORIGINS = {
     None: "GET", f"http://127.0.0.1:{PORT}": "both", f"https://127.0.0.1:{PORT}": "", f"http://localhost:{PORT}": "",
     "http://127.0.0.1:3000": "", "null": "", "https://rebound.example": "", "": "",
 }  # fmt: skip
-FUZZED = 10_000 if os.environ.get("HOWCOME_TEST_HOSTILE") == "full" else 2_000
+FUZZED = of(1_000, 10_000)
 SEED = 17
 
 
