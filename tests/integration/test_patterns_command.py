@@ -33,13 +33,20 @@ def session(number: int) -> list[Record]:
         *talk.edits(file, "import b", "b = 2"),
         *talk.did("Bash", command="make lint"),
         *talk.did("Skill", skill="moor", fails="Unknown skill: moor"),
-        *talk.did("Agent", to="pilot", fails="pilot was interrupted by the harbour"),
-        *([*talk.did("Agent", to="pilot")] if number == 1 else []),
-        *talk.did("Berth", mode="r", fails="cannot open it for reading"),
     ]
     for tool in ("Grep", "Read", "Skill"):
         records += talk.did(tool, path=f"x{number}", fails=CANCELLED)
     return records
+
+
+def unhelped(number: int) -> list[Record]:
+    """What helps with these is not known: one value worked in another session, one is only in a word."""
+    talk = Working(f"{number}3333333-abcd", start=number * DAY + DAY // 2)
+    return [
+        *talk.did("Agent", to="pilot", fails="pilot was interrupted by the harbour"),
+        *([*talk.did("Agent", to="pilot")] if number == 1 else []),
+        *talk.did("Berth", mode="read", fails="cannot open it for reading"),
+    ]
 
 
 def found(*words: str) -> dict[str, Any]:
@@ -55,7 +62,7 @@ def mistaken(tmp_path: Path, store_folder: Path) -> None:
     """Three sessions with the same mistakes."""
     assert store_folder
     for number in (1, 2, 3):
-        write(tmp_path / f"{number}.jsonl", *session(number))
+        write(tmp_path / f"{number}.jsonl", *session(number), *unhelped(number))
     assert run("import", str(tmp_path)).returncode == 0
 
 
