@@ -91,11 +91,12 @@ def remove_leftovers(path: str) -> None:
     with suppress(OSError):  # no such folder, or not ours to change
         for found in os.listdir(folder or "."):
             is_part = found.startswith(name) and re.fullmatch(PART, found[len(name) :])
-            if is_part and not _is_alive(int(is_part[1])):
+            if is_part and not is_alive(int(is_part[1])):
                 os.unlink(os.path.join(folder, found))
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process runs here, of whatever user."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

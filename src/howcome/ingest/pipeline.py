@@ -17,6 +17,7 @@ from howcome.clients.files import Line, LineReader
 from howcome.clients.registry import history_of
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, StoreError, TranscriptError
+from howcome.files import is_alive
 from howcome.ingest.exclusion import Places
 from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, remembered
 from howcome.ingest.identity import Identities
@@ -72,15 +73,7 @@ class Trial:
         return True
 
     def _is_alive(self, pid: int, began_ms: int) -> bool:
-        if pid == os.getpid() or abs(self._now_ms - began_ms) >= LONGEST_MS:
-            return False
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:  # another user's
-            return True
-        return True
+        return pid != os.getpid() and abs(self._now_ms - began_ms) < LONGEST_MS and is_alive(pid)
 
     def __enter__(self) -> None:
         self._store.quarantine.begin_trial(*self._record, os.getpid(), self._now_ms)
