@@ -96,10 +96,14 @@ def bare_kinds() -> set[str]:
 
 # -- doors ---------------------------------------------------------------------------------------------------------
 def transcripts(folder: Path) -> Iterator[Path]:
-    """Records of both clients with a secret in each field beside the words; files named by secrets."""
+    """Records of both clients with a secret in each field beside the words; files named by secrets.
+
+    A fourth of the secrets names a folder to work in: each of those is a project, with an index of its own.
+    """
     records: list[Any] = []
     for number, (_, line) in enumerate(names()):
-        claude = Claude(session=f"s {line}", cwd=f"/home/mara/{line}", gitBranch=line, agentId=line)
+        cwd = "/home/mara/pier" if number % 4 else f"/home/mara/{line}"
+        claude = Claude(session=f"s {line}", cwd=cwd, gitBranch=line, agentId=line)
         records += [
             claude.user(f"question {number}"),
             claude.call(line, f"toolu {line}", file_path=f"/home/mara/{line}/a.py"),
@@ -109,7 +113,8 @@ def transcripts(folder: Path) -> Iterator[Path]:
         ]
     yield write(folder / "many.jsonl", *records)
     for number, (_, line) in enumerate(names()[::4]):
-        claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=f"/home/mara/code/{line}/src")
+        cwd = "/home/mara/pier" if number % 4 else f"/home/mara/code/{line}/src"
+        claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=cwd)
         # it waits for its result beside the cursor
         yield write(folder / f"{number}.jsonl", claude.call("Read", "toolu_1", file_path=f"/srv/{line}"))
         rollout = [
