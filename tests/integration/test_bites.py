@@ -282,6 +282,25 @@ def test_what_is_pinned_is_said_however_much_is_newer(decided: Path) -> None:
     assert "review the tide tables" not in begun(decided, "another")
 
 
+def test_who_corrects_what_was_learnt_makes_no_rule_of_it(tmp_path: Path, store_folder: Path) -> None:
+    """It is said where it fits, as before; what was kept by hand as a rule stays one when it is put right."""
+    assert not store_folder.exists()
+    talk = Claude("decided", cwd=CWD)
+    asked = talk.user(
+        "we keep the tide tables of harbour and quay in one file, because both are read at noon by the crew"
+    )
+    write(tmp_path / "t" / "decided.jsonl", asked, talk.text("Noted."))
+    assert run("import", str(tmp_path / "t")).returncode == 0
+    assert run("distil").returncode == 0
+    (learnt,) = json.loads(run("memories", "--project", CWD, "--json").stdout)["memories"]
+    mended = "The tide tables of the harbour lie in two files since May"
+    assert run("update", learnt["id"], mended, "--type", "decision").returncode == 0
+    assert "To be kept to:" not in begun(tmp_path / "c.jsonl")
+    kept = run("remember", "--project", CWD, "--type", "decision", "Tide tables are read at noon").stdout.split()[0]
+    assert run("update", kept, "Tide tables are read at dawn").returncode == 0
+    assert "read at dawn" in begun(tmp_path / "d.jsonl", "another")
+
+
 def test_what_helps_least_is_left_out_where_all_does_not_fit() -> None:
     """Not the oldest."""
     turns = [

@@ -122,3 +122,12 @@ def test_who_is_at_work_on_the_branch_is_named_with_what_was_changed(tmp_path: P
         assert "Last on this branch" not in at_once
         assert "ended: The gauge is next now." in told(300_000)
         assert "At work here" not in told(300_000) + told(30_000, "dock")
+
+
+def test_a_note_is_no_open_end(checked: Path) -> None:
+    """What somebody keeps by hand without saying its type is a fact as likely as something to do."""
+    assert run("remember", "--project", CWD, "The quay has the same tide table as the harbour office").returncode == 0
+    said = begun(checked)
+    assert "Noted:" in said
+    assert "same tide table" in said
+    assert "Open:" not in said

@@ -317,6 +317,25 @@ def test_a_question_asked_often_leaves_room_for_its_answer(make_app: Callable[..
     assert words_of(found).count(prompt) == 1
 
 
+def test_a_question_does_not_find_itself_first(make_app: Callable[..., App], tmp_path: Path) -> None:
+    """Who asks an agent in vain asks the search next: what answers stands before what only asks."""
+    decided = Claude(session="11111111-0000-4000-8000-00000000000a")
+    asked = Claude(session="22222222-0000-4000-8000-000000000001", start=500)
+    write(
+        tmp_path / "t" / "a.jsonl", decided.user("The zebra gauge needs a zone, hm"),
+        decided.text("Which one it is to be is open."), decided.user("local time or UTC?"),
+        decided.text("We keep zebra readings in UTC, because local time has an hour twice in autumn."),
+    )  # fmt: skip
+    write(
+        tmp_path / "t" / "b.jsonl", asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Let me see."),
+    )  # fmt: skip
+    app = make_app()
+    take_in(app, tmp_path / "t")
+    for question in ("why do we keep zebra gauge readings in UTC", "the zebra gauge readings, why are they in UTC"):
+        first, *_ = app.search.find(Question(question, app.projects.scope_of(decided.cwd)))
+        assert "hour twice in autumn" in first.passage
+
+
 def test_a_fork_is_not_told_what_it_copied(make_app: Callable[..., App], tmp_path: Path) -> None:
     """A forked session has its origin's words in its window: they are its own."""
     talk = Claude(session="11111111-0000-4000-8000-000000000001")

@@ -68,11 +68,11 @@ NOW_MS, CHANGED_MS = 120_000, 3_600_000
 PLACES, PLACE_PARTS = 2, 2
 """Of what was changed elsewhere so many files are said, each with so much of its path: its name and where it is."""
 
-LIMITS = {"rules": 6, "since": 3, "now": 2, "context": 2, "failure": 3, "decision": 2}
+LIMITS = {"rules": 6, "since": 3, "now": 2, "noted": 2, "context": 2, "failure": 3, "decision": 2}
 HEADS = {
     "rules": "To be kept to:", "checks": CHECKS, "failure": "Failed here before:",
     "now": "At work here a moment ago:", "ended": "Last on this branch:", "elsewhere": "Last in this project:",
-    "since": "Elsewhere since then:", "context": "Open:", "decision": "Decided on this branch:",
+    "since": "Elsewhere since then:", "noted": "Noted:", "context": "Open:", "decision": "Decided on this branch:",
 }  # fmt: skip
 
 
@@ -154,8 +154,8 @@ class Briefing:
         ended = [line for line in ended if line[1] is not None and line[1].rows not in told]
         is_task = count <= OF_A_TASK
         yield "ended" if branch else "elsewhere", ended if is_task else []
-        for name in ("context", "decision"):
-            said = [one for one in kept if one.type == name and self._is_of(one, branch, is_task=is_task)]
+        for name in ("noted", "context", "decision"):
+            said = [one for one in kept if _section(one) == name and self._is_of(one, branch, is_task=is_task)]
             yield name, _lines(self._standing(_newest(said), name))
 
     def _now(self, branch: str) -> list[Line]:
@@ -247,8 +247,13 @@ class Briefing:
         said = memory.text if memory.source == HAND else users_words(memory.text)
         if not said or "?" in said or len(said.split()) > MAX_RULE_WORDS:
             return False
-        is_kept = memory.source == HAND and memory.type in RULE_TYPES
+        is_kept = memory.source == HAND and memory.type in RULE_TYPES and not self._is_correction(memory)
         return is_kept or words.has(said, "rules") or (words.opens(said, "orders") and not words.opens(said, "dangles"))
+
+    def _is_correction(self, memory: Memory) -> bool:
+        """Whether somebody only put right what was learnt: that is as much of a rule as it was before."""
+        corrected = self._store.memories.by_row([memory.supersedes or 0]).values()
+        return any(older.source != HAND for older in corrected)
 
     def _rule_order(self, memory: Memory) -> tuple[bool, int, bool, int, bytes]:
         told: Told | None = self._told.get(memory.key)
@@ -265,6 +270,11 @@ class Briefing:
         cited = [event for ident in memory.evidence[:1] for event in self._store.log.find(ident, limit=1)]
         is_said = memory.type != "context" and "?" not in users_words(memory.text)
         return is_task and any(branch in ("", one.branch) and (is_said or one.kind == TOOL_CALL) for one in cited)
+
+
+def _section(memory: Memory) -> str:
+    """What somebody keeps by hand without a type is a note; a session's own is what it left to do."""
+    return "noted" if memory.source == HAND and memory.type == "context" else memory.type
 
 
 def _within(limit_tokens: int, sections: Iterable[Section]) -> list[Line]:

@@ -35,6 +35,10 @@ READ_AHEAD = 10
 ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
+ECHO, ANSWERED = 0.4, 0.5
+"""What an exchange counts that asked the same and did not answer: you asked an agent, and now search for it. An answer
+says half of the question.
+"""
 
 NO_PLACE = -2
 """Of a passage that is no sentence: none is the next one."""
@@ -94,6 +98,7 @@ class Exchanges:
         factor = 1.0
         if not self._situation.group_by_session:
             factor = (1 + ANSWER_WEIGHT * share_of(text.lower(), self._weights)) / (1 + ANSWER_WEIGHT)
+            factor *= ECHO if self._is_echo(item.candidate.exchange, turns) else 1
         row = Found(
             item.score * factor,
             item.tiers,
@@ -104,6 +109,17 @@ class Exchanges:
         )
         row.exchange, row.prompt = item.candidate.exchange, self._prompt(item, event)
         return row
+
+    def _is_echo(self, exchange: int, turns: Sequence[StoredEvent]) -> bool:
+        """Whether a prompt asks mostly what the question asks, and the agent neither did nor said much about it."""
+        prompts = [turn.text or turn.excerpt for turn in turns if turn.kind == events.USER_PROMPT]
+        said = " ".join(turn.text or turn.excerpt for turn in turns if turn.kind != events.USER_PROMPT)
+        asked = set(self._store.index.analyze(" ".join(prompts)))
+        return (
+            2 * len(asked & self._weights.keys()) >= max(1, len(asked))
+            and share_of(said.lower(), self._weights) < ANSWERED
+            and not self._store.log.answers(exchange, 1, events.TOOL_CALL)
+        )
 
     def _turns(self, item: Ranked) -> list[StoredEvent]:
         """What was found, first, and the turns of its exchange that are wanted, too."""
