@@ -327,7 +327,7 @@ def test_a_question_does_not_find_itself_first(make_app: Callable[..., App], tmp
         decided.text("We keep zebra readings in UTC, because local time has an hour twice in autumn."),
     )  # fmt: skip
     write(
-        tmp_path / "t" / "b.jsonl", asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Let me see."),
+        tmp_path / "t" / "b.jsonl", asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Hm."),
     )  # fmt: skip
     app = make_app()
     take_in(app, tmp_path / "t")
