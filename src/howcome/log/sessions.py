@@ -96,21 +96,20 @@ class Sessions:
         """The clients that sessions are of."""
         return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
 
-    def since_prompt(self, name: str, before_ms: int | None = None) -> tuple[int, int]:
-        """When something was typed last in a session (the client's id), and how many tools were called since.
-
-        Both before a moment; zeros where nothing was.
-        """
+    def since_prompt(self, name: str, before_ms: int | None = None) -> tuple[int, int, int]:
+        """When something was typed last in a session (the client's id), how many tools were called since, and how often
+        something was typed: all before a moment; zeros where nothing was.
+        """  # noqa: D205 - one sentence
         found = self._db.row(
             "SELECT p.last_ms, (SELECT count(*) FROM events e WHERE e.session_id = p.session_id AND e.kind = ?4"
-            " AND e.agent_id IS NULL AND e.order_ms >= p.last_ms AND (?3 IS NULL OR e.order_ms < ?3))"
-            " FROM (SELECT e.session_id, max(e.order_ms) AS last_ms FROM sessions s JOIN events e"
+            " AND e.agent_id IS NULL AND e.order_ms >= p.last_ms AND (?3 IS NULL OR e.order_ms < ?3)), p.typed"
+            " FROM (SELECT e.session_id, max(e.order_ms) AS last_ms, count(*) AS typed FROM sessions s JOIN events e"
             " ON e.session_id = s.id WHERE s.name = ?1 AND e.kind = ?2 AND e.agent_id IS NULL"
             " AND (?3 IS NULL OR e.order_ms < ?3) GROUP BY e.session_id ORDER BY 2 DESC LIMIT 1) p"
             " WHERE p.last_ms > 0",
             (name, KINDS.index(USER_PROMPT), before_ms, KINDS.index(TOOL_CALL)),
         )
-        return (int(found[0]), int(found[1])) if found else (0, 0)
+        return (int(found[0]), int(found[1]), int(found[2])) if found else (0, 0, 0)
 
     def of_event(self, row: int) -> int | None:
         """The row id of the session that an event, or a rationale, belongs to."""

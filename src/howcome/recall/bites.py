@@ -130,7 +130,8 @@ class Bites:
         return [(bite.source.row, bite.passages[0][1]) for bite in found if bite is not None]
 
     def _next(self, item: Ranked, turns: list[StoredEvent], chance: float) -> Reminder | None:
-        told = [pair for pair in by_weight(turns, self._weights) if not self._is_told(pair[1])]
+        pairs = by_weight(turns, self._weights, with_documents=self._is_asked)
+        told = [pair for pair in pairs if not self._is_told(pair[1])]
         for turn, sentence in told:
             if self._is_about_it(sentence) and self._is_new(sentence):
                 line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
@@ -183,11 +184,17 @@ class Bites:
         return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
 
 
-def by_weight(turns: Iterable[StoredEvent], weights: Mapping[str, float]) -> list[tuple[StoredEvent, str]]:
-    """The sentences of some turns, those first that say most about the terms of a prompt, with who said them."""
+def by_weight(
+    turns: Iterable[StoredEvent], weights: Mapping[str, float], *, with_documents: bool = False
+) -> list[tuple[StoredEvent, str]]:
+    """The sentences of some turns, those first that say most about the terms of a prompt, with who said them.
+
+    What was handed over (a plan, a paste) is left out, but for who asks about the past: its reasons may stand there.
+    """
     from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
 
-    turns = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
+    typed = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
+    turns = list(turns) if with_documents else typed
     told = []
     for turn in turns:
         final = FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT)

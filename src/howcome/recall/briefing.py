@@ -171,7 +171,7 @@ class Briefing:
     def _since(self, session: str) -> list[Line]:
         """The last sessions that went on after the last prompt of one: what each changed since, and how it ended."""
         sessions, known = self._store.sessions, self._store.injections.events_known(session)
-        asked_ms, _ = sessions.since_prompt(session, self._before_ms)
+        asked_ms, *_ = sessions.since_prompt(session, self._before_ms)
         others = self._others(asked_ms, asked_ms, sessions.named(session)) if asked_ms else []
         new = [_ending(*other) for other in others if other[1].row not in known]
         return [line for lines in new for line in lines][: LIMITS["since"]]
