@@ -151,3 +151,48 @@ def test_of_an_exchange_s_sentences_the_best_stays_where_a_block_is_full(tmp_pat
         app.index.catch_up()
         found = lines(app, "what did we decide about the sluice gate at night in winter?")
     assert any("turbine stalls" in line for line in found), found
+
+
+QUESTIONS = (
+    ("why do charts use hourly rollups?", "nine seconds"), ("do login tokens live for hours?", "twelve"),
+    ("when are camera pictures deleted?", "thirty days"), ("didn't we have two schedulers running?", "advisory lock"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "fact"), QUESTIONS)
+def test_a_question_of_a_new_session_is_answered(app: App, prompt: str, fact: str) -> None:
+    """Whoever asks how the project does something need not say that it was talked about."""
+    assert any(fact in line for line in lines(app, prompt))
+
+
+@pytest.mark.parametrize("prompt", ["should the zeppelin be painted red or blue?", "can you commit the charts?"])
+def test_a_question_that_nobody_talked_about_is_not(app: App, prompt: str) -> None:
+    """Nor a chore that is put as a question."""
+    assert lines(app, prompt) == []
+
+
+def test_a_later_question_is_about_the_screen(app: App, tmp_path: Path) -> None:
+    """The third thing that is typed may still be about the project; the fourth has to fit better."""
+    now = Claude("now", cwd=CWD, start=50_000)
+    for at in range(4):
+        path = write(tmp_path / f"now{at}.jsonl", now.user(f"look at berth {at}"), now.text(f"Berth {at} is free."))
+        for found in named_transcripts([str(path)]):
+            app.ingest.file(found)
+        told = app.search.recall("why do charts use hourly rollups?", cwd=CWD, session="now", recent=str)
+        assert bool(told) == (at < 2), at
+
+
+def test_the_reason_in_a_plan_is_told_to_who_asks(tmp_path: Path) -> None:
+    """A plan that was handed over is no line for other prompts; who asks about the past wants the words that say it."""
+    reason = "Pictures of the lock camera are kept for thirty days, because the authority of the port wants no more."
+    steps = "\n".join(f"- Change `camera_{at}.py` so that it sweeps its own folder at night" for at in range(40))
+    talk = Claude("plan", cwd=CWD)
+    handed = talk.user(f"Implement the following plan:\n\n# Sweep\n\n## Context\n\n{reason}\n\n## Steps\n\n{steps}")
+    write(tmp_path / "t" / "plan.jsonl", handed, talk.text("All folders are swept."), *talk.conversation(5))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        assert any(
+            "authority of the port" in line for line in lines(app, "why did we keep camera pictures thirty days?")
+        )

@@ -126,13 +126,12 @@ def _is_new_question(store: Store, situation: Situation, asking: Asking, wanted:
 
     Later questions are about what is on the screen (EARLY_PROMPTS).
     """
-    terms = situation.terms
     is_question = asking.prompt.rstrip().endswith(QUESTION_MARKS) and len(asking.prompt.split()) <= MAX_WORDS
-    if not is_question or not len(terms) >= MIN_QUESTION_TERMS:
+    if not is_question or len(situation.terms) < MIN_QUESTION_TERMS:
         return False
     if store.sessions.since_prompt(asking.session, wanted.before_ms)[2] > EARLY_PROMPTS:
         return False
-    weights = {term: situation.weights.windows[term] for term in terms}
+    weights = {term: situation.weights.windows[term] for term in situation.terms}
     telling = dict(sorted(weights.items(), key=lambda one: -one[1])[:TELLING_TERMS])
     held = store.index.search("holding", telling, wanted, 1)
     return bool(held) and held[0].score >= HELD_SHARE * sum(telling.values())
