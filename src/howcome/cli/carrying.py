@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from collections.abc import Iterable
 from itertools import chain, islice
 
 import click
 
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
-from howcome.cli.arguments import check_scope, open_existing, scope_of
+from howcome.cli.arguments import SHOWN_PROBLEMS, check_scope, complain, open_existing, open_store, scope_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
@@ -23,20 +24,15 @@ from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.screen import report
-from howcome.present.terminal import echo
 from howcome.settings import current_folder, read_settings
 
-TYPE_CHECKING = False
 MARKDOWN = ".md"
-_SHOWN_PROBLEMS = 20
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def _open_to_import(*, is_trial: bool) -> App:
     """The store, made where there is none; a trial is then one over an empty store elsewhere."""
     if not is_trial:
-        return open_app(read_settings(os.environ))
+        return open_store()
     try:
         return open_existing()
     except StoreMissingError:
@@ -156,26 +152,19 @@ def _from_markdown(
 
 def _still_here(ids: list[str]) -> str:
     """What somebody erased elsewhere is for them to erase here: an import never does."""
-    was, here = ("was", "is still here") if len(ids) == 1 else ("were", "are still here")
-    commands = ", ".join(f"`howcome purge {one}`" for one in ids[:_SHOWN_PROBLEMS])
-    more = ", …" if len(ids) > _SHOWN_PROBLEMS else ""
-    return f"{counted(len(ids), 'memory', 'memories')} {was} purged where this was written and {here}: {commands}{more}"
+    was, are = ("memory was", "is") if len(ids) == 1 else ("memories were", "are")
+    commands = [f"`howcome purge {one}`" for one in ids[:SHOWN_PROBLEMS]] + ["…"] * (len(ids) > SHOWN_PROBLEMS)
+    return f"{len(ids)} {was} purged where this was written and {are} still here: {', '.join(commands)}"
 
 
 def _from_outside(report: ImportReport, words: str) -> list[str]:
     """What an import did not believe, what is to be done, and how one's own are told."""
-    lines = []
-    if report.outside:
-        lines.append(
-            f"{report.outside} from outside: found when asked for, never said unasked, until you accept them:"
-            " howcome memories --review --all-projects"
-        )
-    if (count := report.left_out) == 1:
-        lines.append("1 mark of a purged one is left out: only your own files' are kept")
-    elif count:
-        lines.append(f"{count} marks of purged ones are left out: only your own files' are kept")
-    mine = f"If it is yours: howcome import-memories --mine {words}"
-    return [*lines, mine] if lines else []
+    found, marks = "found when asked for, never said unasked, until you accept them", report.left_out
+    review = f"{report.outside} from outside: {found}: howcome memories --review --all-projects"
+    lines = [review] if report.outside else []
+    left_out = counted(marks, "mark of a purged one is", "marks of purged ones are")
+    lines += [f"{left_out} left out: only your own files' are kept"] if marks else []
+    return [*lines, f"If it is yours: howcome import-memories --mine {words}"] if lines else []
 
 
 def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
@@ -191,7 +180,4 @@ def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool
     lines = [f"{done.added} {would}added, {done.known} known already{changed}{purged}{stones}"]
     lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
     report(facts, lines, as_json=as_json)
-    for number, reason in done.problems[:_SHOWN_PROBLEMS]:
-        echo(f"howcome: line {number}: {reason}", err=True)
-    if len(done.problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {counted(len(done.problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+    complain([f"line {number}: {reason}" for number, reason in done.problems], "more line")

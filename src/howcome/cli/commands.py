@@ -61,15 +61,9 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "team": ("team", "Share memories through a team's server; make and administer a team."),
         "serve": ("team", "Serve a team's memories, over HTTPS and MCP."),
     },
-    "Search by meaning": {
-        "model": ("model", "Get, show, use or remove the model for search by meaning."),
-    },
-    "Code": {
-        "graph": ("graph", "Which file of a project imports which."),
-    },
-    "Spend": {
-        "spending": ("spending", "Show what the language model cost; stop and allow it."),
-    },
+    "Search by meaning": {"model": ("model", "Get, show, use or remove the model for search by meaning.")},
+    "Code": {"graph": ("graph", "Which file of a project imports which.")},
+    "Spend": {"spending": ("spending", "Show what the language model cost; stop and allow it.")},
     "Measure": {
         "eval": ("evaluate", "Measure retrieval and redaction on data sets."),
         "replay": ("why", "See what would have been said in your own sessions."),

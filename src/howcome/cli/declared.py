@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
     Body = Callable[..., None]
     How = dict[str, Any]
-
-
-class Part:
-    """An option (by its names) or an argument (of none), and how it is read; its parameter is known to the command."""
-
-    def __init__(self, names: tuple[str, ...] | None, how: How) -> None:
-        self.names, self.how = names, how
+    Part = tuple[tuple[str, ...] | None, How]  # an option's names (an argument has none), and how it is read
 
 
 def option(*names: str, **how: object) -> Any:  # noqa: ANN401 - it stands where a value will
@@ -30,12 +24,12 @@ def option(*names: str, **how: object) -> Any:  # noqa: ANN401 - it stands where
 
     Its long name is the parameter's where none is given.
     """
-    return Part(names, how)
+    return names, how
 
 
 def argument(**how: object) -> Any:  # noqa: ANN401 - it stands where a value will
     """As `click.argument`."""
-    return Part(None, how)
+    return None, how
 
 
 JSON = option("--json", help="Print JSON.")
@@ -43,28 +37,8 @@ ALL_PROJECTS = option(help="Of every project, not only this folder's.")
 PROJECT = option(metavar="PROJECT", help="Of this project: its folder, or its name.")
 
 
-def command(body: Body) -> Declared:
-    """As `click.command`, under the function's name."""
-    return Declared(body)
-
-
-def click_command(body: Body) -> click.Command:
-    """The same of what click reads in any case."""
-    return Declared(body).built()
-
-
-def ending(epilog: str) -> Callable[[Body], Body]:
-    """What the help of a command ends with, below its options."""
-
-    def note(body: Body) -> Body:
-        body.__dict__["epilog"] = epilog
-        return body
-
-    return note
-
-
 class Declared:
-    """A command: its name, its options and arguments, and what it does."""
+    """A command (as `click.command` makes, under the function's name): its options and arguments, and what it does."""
 
     def __init__(self, body: Body) -> None:
         self.name, self.run = body.__name__.strip("_").replace("_", "-"), body
@@ -74,7 +48,10 @@ class Declared:
     def read(self, words: Sequence[str]) -> dict[str, object] | None:
         """The values that words give; None where click has to look at them."""
         keys = {name: key for key, (names, _) in self._parts.items() for name in names}
-        values: How = {key: () if how.get("multiple") else _absent(how) for key, (_, how) in self._parts.items()}
+        values: How = {
+            key: () if how.get("multiple") else how.get("default", False if how.get("is_flag") else None)
+            for key, (_, how) in self._parts.items()
+        }
         loose: list[str] = []
         rest = iter(words)
         for word in rest:
@@ -112,17 +89,26 @@ class Declared:
         for key, (names, how) in reversed(self._parts.items()):
             typed = {"type": _clicks(how["type"])} if "type" in how else {}
             made = (click.option if names else click.argument)(key, *names, **how | typed)(made)
-        return click.command(self.name, epilog=self.run.__dict__.get("epilog"))(made)
+        return click.command(self.name)(made)
+
+
+command = Declared
+
+
+def click_command(body: Body) -> click.Command:
+    """The same of what click reads in any case."""
+    return Declared(body).built()
 
 
 def _named(key: str, part: Part, is_flag: bool) -> tuple[tuple[str, ...], How]:
     """The names of a parameter's option (none: it is an argument), and how it is read."""
-    if part.names is None:
-        return (), part.how
-    is_long = any(name.startswith("--") for name in part.names)
-    names = part.names if is_long else (f"--{key.replace('_', '-')}", *part.names)
-    more = {"is_flag": True} if is_flag else {"show_default": part.how.get("default", "") != ""}
-    return names, {**more, **part.how}
+    names, how = part
+    if names is None:
+        return (), how
+    if not any(name.startswith("--") for name in names):
+        names = (f"--{key.replace('_', '-')}", *names)
+    more = {"is_flag": True} if is_flag else {"show_default": how.get("default", "") != ""}
+    return names, {**more, **how}
 
 
 def _clicks(kind: Any) -> Any:  # noqa: ANN401 - what click takes
@@ -131,10 +117,6 @@ def _clicks(kind: Any) -> Any:  # noqa: ANN401 - what click takes
     if isinstance(kind, range):
         return click.IntRange(kind.start, kind.stop - 1)
     return click.Choice(kind) if isinstance(kind, tuple) else kind
-
-
-def _absent(how: How) -> object:
-    return how.get("default", False if how.get("is_flag") else None)
 
 
 def _value(how: How, text: str | None, rest: Iterator[str]) -> object:

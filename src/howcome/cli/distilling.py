@@ -10,7 +10,7 @@ from typing import TypeAlias
 import click
 
 from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, option_ms, sessions_of
+from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, open_store, option_ms, sessions_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.memories import Memory
 from howcome.domain.rationales import parts_of
@@ -75,7 +75,7 @@ def distil(
       howcome distil --project . --sample 20 --seed 7
     """  # noqa: D205 - the first paragraph is what people read first
     since_ms = option_ms(since, "--since")
-    with open_app(read_settings(os.environ)) as app:
+    with open_store() as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
         of_files = app.learn.in_step().run(scope)
@@ -226,7 +226,7 @@ def rationale(
       howcome rationale --limit 100 --json
     """
     since_ms = option_ms(since, "--since")
-    with open_app(read_settings(os.environ)) as app:
+    with open_store() as app:
         scope = sessions_of(app, project)
         report = _write(app, scope, since_ms, quiet=as_json)
         shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)

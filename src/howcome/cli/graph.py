@@ -6,8 +6,7 @@ import os
 
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, open_existing
+from howcome.cli.arguments import clean_argument, open_existing, open_store
 from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import progress
 from howcome.codegraph.build import MAX_EDGES, GraphReport
@@ -16,7 +15,6 @@ from howcome.domain.code import CodeFile
 from howcome.errors import UsageError
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import report
-from howcome.settings import read_settings
 
 _LIMITS = {
     "files": f"only the first {MAX_FILES:,} source files were read",
@@ -66,7 +64,7 @@ def _build(folder: str | None, *, as_json: bool) -> None:
     place = clean_argument(os.path.abspath(os.path.expanduser(folder or os.getcwd())))
     if not os.path.isdir(place):
         raise UsageError(f"{place} is not a folder")
-    with open_app(read_settings(os.environ)) as app, progress("files", "reading", quiet=as_json) as on_progress:
+    with open_store() as app, progress("files", "reading", quiet=as_json) as on_progress:
         built = app.graphs.build(place, on_progress)
     values = {
         "project": built.root, "files": built.files, "edges": built.edges, **built.counts, "limits": built.limits,

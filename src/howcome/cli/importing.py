@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from howcome.app import App, open_app
+from howcome.app import App
+from howcome.cli.arguments import complain, open_store
 from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
@@ -91,8 +92,7 @@ def import_(
         echo(json_line({**report, "problems": problems} if problems else report))
     else:
         print_import_report(report, found_any=bool(transcripts))
-    for problem in problems:
-        echo(f"howcome: {problem}", err=True)
+    complain(problems)
     if (transcripts and not report["files"]) or (paths and is_nothing and (strange or report["records"])):
         raise TranscriptError("nothing could be read")
 
@@ -138,7 +138,7 @@ def read_found(
     bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
 
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
-    with open_app(read_settings(os.environ)) as app, bar:
+    with open_store() as app, bar:
         app.ingest.ingester().ask_second_opinion(app.settings)
         app.ingest.ingester().starts_over = again
         try:
@@ -229,6 +229,5 @@ def first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict
         return {"error": str(error)}
     if not as_json:
         print_import_report(report, found_any=bool(report["files"] or problems), is_first=True)
-    for problem in problems:
-        echo(f"howcome: {problem}", err=True)
+    complain(problems)
     return {**report, **({"problems": problems} if problems else {})}

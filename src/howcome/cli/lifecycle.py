@@ -13,7 +13,7 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.arguments import confirm
-from howcome.cli.declared import click_command, ending, option
+from howcome.cli.declared import click_command, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
@@ -44,8 +44,6 @@ _TENTHS = 10
 """How redacting goes is said at every tenth of the rows."""
 
 _UNCHANGED = ("unchanged", "kept", "nothing")
-
-
 _FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
 _DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
 _YES = option("-y", help="Do not ask for confirmation.")
@@ -58,10 +56,6 @@ def _agents(default: str) -> Any:  # noqa: ANN401 - as `option`
 
 
 @click_command
-@ending(
-    "\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
-    "  howcome init --scope project --no-import --dry-run",
-)
 def init(
     agents: tuple[str, ...] = _agents(f"{DEFAULT}; all = every agent found on this machine"),
     scope: str = option(
@@ -85,6 +79,12 @@ def init(
     Hooks, the MCP server, permission to search without asking, a skill and slash commands go into the agent's own
     files. Everything else in them stays as it is, and `howcome uninstall` puts them back byte for byte. Running it
     again changes nothing.
+
+    \b
+    Examples:
+      howcome init
+      howcome init --agent claude-code --agent codex
+      howcome init --scope project --no-import --dry-run
     """
     _require_form(hook_form)
     options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
@@ -121,13 +121,16 @@ def init(
 
 
 @click_command
-@ending("\b\nExample:\n  howcome upgrade --yes")
 def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as_json: bool = _JSON) -> None:
     """Bring the store and every install up to this version of howcome.
 
     Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
-    what is missing from its index searchable, and refreshes the commands and files of every
-    agent that `howcome init` connected. Files of ours that you edited stay as they are.
+    what is missing from its index searchable, and refreshes the commands and files of every agent that `howcome init`
+    connected. Files of ours that you edited stay as they are.
+
+    \b
+    Example:
+      howcome upgrade --yes
     """
     home = lifecycle.howcome_home()
     recorded = {owner: lifecycle.elsewhere(owner) for owner in lifecycle.recorded_owners()}
@@ -156,9 +159,6 @@ def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as
 
 
 @click_command
-@ending(
-    "\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
-)
 def uninstall(
     agents: tuple[str, ...] = _agents("every agent that was connected"),
     with_data: bool = option("--purge", help="Delete the memory too, after a second question."),
@@ -170,6 +170,12 @@ def uninstall(
 
     A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly
     howcome's entries are taken out.
+
+    \b
+    Examples:
+      howcome uninstall --yes
+      howcome uninstall --agent codex
+      howcome uninstall --purge
     """
     home = lifecycle.howcome_home()
     owners = _connected(agents)
@@ -183,13 +189,11 @@ def uninstall(
         files = {} if doomed is None else {"purged": [os.path.relpath(path, home) for path in doomed.files]}
         _finish(as_json, planned, home, dry_run=True, **files)
         return
+    questions = _if_any(planned, f"Disconnect {_named(owners)}")
     if doomed:
         require_deletable(doomed)
-    questions = _if_any(planned, f"Disconnect {_named(owners)}")
-    if doomed and doomed.memory:
-        questions.append(f"Delete the whole memory in {_shown(home)}, with no way back")
-    elif doomed and doomed.backups:
-        questions.append(f"Delete the backups of your files in {_shown(home)}, with no way back")
+        what = "the whole memory" if doomed.memory else "the backups of your files" if doomed.backups else ""
+        questions += [f"Delete {what} in {_shown(home)}, with no way back"] if what else []
     confirm(*questions, yes=yes, err=as_json)
     reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
     if with_data and not others:  # the backups go too
@@ -206,9 +210,6 @@ def uninstall(
     _finish(as_json, reports, home, purged=purged)
     if not as_json:
         _say_purged(home, purged, others, keeps_settings=keeps_settings)
-
-
-# ---------------------------------------------------------------- steps
 
 
 def _chosen(agents: Sequence[str]) -> list[str]:
@@ -245,8 +246,7 @@ def _portable(owner: Owner) -> Owner:
 def _upgrade_store(*, quiet: bool) -> tuple[int | None, Redacted | None]:
     """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
 
-    Returns:
-        How many rows were added to the index, None when another process is at it; and what was redacted.
+    How many rows were added to the index, None when another process is at it; and what was redacted.
     """
     said = -1
 
@@ -312,9 +312,6 @@ def _elsewhere(owner: Owner, path: Path) -> str:
     )
 
 
-# ---------------------------------------------------------------- words
-
-
 def _named(owners: Sequence[Owner]) -> str:
     """`Claude Code, Codex CLI and Cursor`."""
     names = list(dict.fromkeys(lifecycle.title_of(owner) for owner in owners))
@@ -342,13 +339,12 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
         if has_database(str(home)):
             echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
         return
+    backups = "the backups of your files from before" if doomed.backups else ""
     if doomed.memory:
         size = f"{counted(len(doomed.memory), 'file')}, {in_units(doomed.size_bytes)}"
-        with_backups = ", with the backups of your files from before" if doomed.backups else ""
-        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{backups and f', with {backups}'})", err=err)
     else:
-        with_backups = " (the backups of your files from before are deleted)" if doomed.backups else ""
-        echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
+        echo(f"  {'memory':<17} none in {_shown(home)}{backups and f' ({backups} are deleted)'}", err=err)
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
@@ -357,9 +353,8 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
 def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
     changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
     echo("Connected." if changed else "It was connected already; nothing was changed.")
-    backups = list(dict.fromkeys(report.backup for report in changed if report.backup))
-    if backups:
-        echo(f"The originals are kept in {_shown(backups[0].parent)}.")
+    if backup := next((report.backup for report in changed if report.backup), None):
+        echo(f"The originals are kept in {_shown(backup.parent)}.")
     for note in notes:
         say(f"Note: {note}")
 
@@ -379,8 +374,7 @@ def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
 def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:
     memory = [name for name in purged if not name.startswith(RECORDS + os.sep)]
     echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
-    stays = what_is_kept(home)
-    if stays:
+    if stays := what_is_kept(home):
         echo(f"Not howcome's, so it stays: {', '.join(stays[:_SHOWN])} in {_shown(home)}.")
     if others:
         settings = f", and {CONFIG_NAME} stays for it" if keeps_settings else ""

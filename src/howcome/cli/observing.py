@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
 
 import click
 
 from howcome.app import open_app
-from howcome.cli.arguments import confirm
+from howcome.cli.arguments import complain, confirm
 from howcome.cli.declared import JSON, click_command, option
 from howcome.clients.decode import decode_record, plain_decoder
 from howcome.clients.observed import EXAMPLE
@@ -23,7 +22,6 @@ from howcome.settings import ACTIVE, Settings, read_settings
 
 MAX_INPUT_BYTES = 64 << 20
 RETRY_WAIT_S = 10.0
-_SHOWN_PROBLEMS = 20
 
 _Numbered = list[tuple[int, object]]
 _Problems = list[tuple[int, str]]
@@ -131,18 +129,11 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
         lines += [f"dead: {count} ({reason})" for reason, count in dict(counts["reasons"]).items()]  # type: ignore[call-overload]
     echo_text(json_line(facts) if as_json else "\n".join(lines))
     if intake is not None and intake.problems:
-        _complain(intake.problems)
+        complain([f"observation {number}: {reason}" for number, reason in intake.problems], "more", "more")
+        echo(f"howcome: a right one looks like {EXAMPLE}", err=True)
+        raise click.exceptions.Exit(1)
     if moved is not None and (moved.refused or not moved.is_complete):
         raise click.exceptions.Exit(1)
-
-
-def _complain(problems: _Problems) -> NoReturn:
-    for number, reason in problems[:_SHOWN_PROBLEMS]:
-        echo(f"howcome: observation {number}: {reason}", err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
-    echo(f"howcome: a right one looks like {EXAMPLE}", err=True)
-    raise click.exceptions.Exit(1)
 
 
 def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:

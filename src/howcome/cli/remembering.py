@@ -6,8 +6,8 @@ import os
 
 import click
 
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, root_of
+from howcome.app import App, now_ms
+from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, open_store, root_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
@@ -21,7 +21,6 @@ from howcome.present.render import counted, json_line
 from howcome.present.screen import is_terminal, memory_brief, memory_row, report, show_rows
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import memory_view
-from howcome.settings import read_settings
 
 _SHOWN_TRACES = 5
 
@@ -62,7 +61,7 @@ def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, eviden
                 continue
             said = repr(squeeze(clean_argument(folder), 60))
             raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
-        return open_app(read_settings(os.environ))
+        return open_store()
 
 
 @click_command

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, confirm, open_existing
+from howcome.cli.arguments import clean_argument, complain, confirm, here, open_existing, open_store
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
 from howcome.present.render import counted, iso_time, json_line, plain
 from howcome.present.screen import report
 from howcome.present.terminal import echo
-from howcome.settings import current_folder, read_settings
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
@@ -76,7 +73,7 @@ def sync(
         raise click.UsageError("init needs --remote URL|FOLDER")
     if action == "remove":
         confirm("Disconnect this machine, and delete its copy of the key", yes=yes, err=as_json)
-    with open_app(read_settings(os.environ), create=action not in ("status", "remove")) as app:
+    with open_existing() if action in ("status", "remove") else open_store() as app:
         work = app.sharing.sync()
         if action == "init":
             _print(work.set_up(str(remote), _key_of(key_file)), _SET_UP, as_json=as_json)
@@ -120,8 +117,7 @@ def _print_run(done: SyncReport, *, as_json: bool) -> None:
             f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
         )
     report(asdict(done), said, as_json=as_json)
-    for problem in [] if as_json else done.problems:
-        echo(plain(f"howcome: {problem}"), err=True)
+    complain([] if as_json else done.problems)
     if done.problems:
         raise click.exceptions.Exit(1)
 
@@ -151,27 +147,27 @@ def share(
     """
     if bool(memories) + is_project + is_receive + is_check + is_resolve != 1:
         raise click.UsageError("name memories, or choose one of --project, --receive, --check and --resolve")
-    here = clean_argument(current_folder(os.environ))
+    folder = here()
     problems: list[str] = []
     if is_check:
-        good, bad = check(here)
+        good, bad = check(folder)
         problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
         facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"
         said = problems or [fine if good else f"no file in {FOLDER}"]
     elif is_resolve:
-        said = resolve(here)
+        said = resolve(folder)
         facts = {"resolved": said}
     elif is_receive:
-        with open_app(read_settings(os.environ)) as app:
-            came = app.sharing.team().receive(here)
+        with open_store() as app:
+            came = app.sharing.team().receive(folder)
         problems = [reason for _, reason in came.problems]
         facts = {"added": came.added, "known": came.known, "problems": problems}
         hint = ": howcome memories --review" if came.added else ""
         said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
     else:
         with open_existing() as app:
-            shared = app.sharing.team().share(here, memories)
+            shared = app.sharing.team().share(folder, memories)
         facts, problems = asdict(shared), [*shared.left_out] if memories else []
         said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
         said += [f"{ident} is not shared: {reason}" for ident, reason in shared.left_out.items()]
@@ -194,7 +190,7 @@ def join(url: str = argument(), as_json: bool = JSON) -> None:
         token = click.prompt("Token", hide_input=True, err=True)
     else:
         token = sys.stdin.readline(MAX_TOKEN_CHARS)
-    with open_app(read_settings(os.environ)) as app:
+    with open_store() as app:
         facts = app.sharing.team_server().join(clean_argument(url), str(token).strip())
     may = "read and write" if facts["scope"] == "write" else "read only"
     report(facts, map(plain, _JOINED.format_map({**facts, "may": may}).splitlines()), as_json=as_json)
@@ -213,7 +209,7 @@ def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), 
       howcome team push mem-3f9a
     """
     with open_existing() as app:
-        done = app.sharing.team_server().push(clean_argument(current_folder(os.environ)), memories)
+        done = app.sharing.team_server().push(here(), memories)
     _print_shared(done, as_json=as_json, must=bool(memories))
 
 
@@ -225,8 +221,8 @@ def pull(as_json: bool = JSON) -> None:
     Examples:
       howcome team pull && howcome team review
     """
-    with open_app(read_settings(os.environ)) as app:
-        done = app.sharing.team_server().pull(clean_argument(current_folder(os.environ)))
+    with open_store() as app:
+        done = app.sharing.team_server().pull(here())
     _print_shared(done, as_json=as_json)
 
 
@@ -278,27 +274,18 @@ def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) ->
 
 
 def membership(*, as_json: bool) -> None:
-    """Prints what this machine is a member of.
-
-    Raises:
-        UsageError: of nothing.
-    """
+    """Prints what this machine is a member of (UsageError: of nothing)."""
     from howcome.memory.team_server import NOT_JOINED
 
-    with open_app(read_settings(os.environ)) as app:
-        facts = app.sharing.team_server().status()
+    with open_store() as app:
+        facts: dict[str, Any] = app.sharing.team_server().status()
     if not facts:
         raise UsageError(f"{NOT_JOINED}; to administer a team, give --database")
-    run_ms = facts["run_ms"]
-    run = iso_time(run_ms) if isinstance(run_ms, int) else "not yet"
+    run = iso_time(facts["run_ms"]) if isinstance(facts["run_ms"], int) else "not yet"
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
-    said += [f"last run {run}", f"pushes: {_listed(facts['pushes'])}", f"pulls: {_listed(facts['pulls'])}"]
+    said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
     report(facts, map(plain, said), as_json=as_json)
-
-
-def _listed(names: object) -> str:
-    return ", ".join(map(str, names)) if isinstance(names, list) and names else "nothing"
 
 
 def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
@@ -310,7 +297,6 @@ def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> Non
         said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
     said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
     report(asdict(done), map(plain, said), as_json=as_json)
-    for problem in [] if as_json else done.problems:
-        echo(plain(f"howcome: {problem}"), err=True)
+    complain([] if as_json else done.problems)
     if done.problems or (must and done.left_out):
         raise click.exceptions.Exit(1)

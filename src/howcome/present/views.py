@@ -5,15 +5,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 
 from __future__ import annotations
 
-from howcome.domain.events import (
-    ASSISTANT_TEXT,
-    ASSISTANT_THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
-    USER_PROMPT,
-    cut,
-    squeeze,
-)
+from howcome.domain.events import ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
