@@ -34,6 +34,10 @@ def argument(**how: object) -> Any:  # noqa: ANN401 - it stands where a value wi
 
 JSON = option("--json", help="Print JSON.")
 ALL_PROJECTS = option(help="Of every project, not only this folder's.")
+SINCE = option(
+    metavar="TIME",
+    help="Only what is not older than TIME: a date, a time, or how long ago (2026-10-01, 2026-10-01T12:00Z, 7d, 12h).",
+)
 PROJECT = option(metavar="PROJECT", help="Of this project: its folder, or its name.")
 
 
