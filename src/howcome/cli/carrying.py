@@ -1,4 +1,4 @@
-"""Memories by hand from one store to another: export and import."""
+"""Memories leave a store and come in: `howcome export`, `import-memories`; `graduate`, into a file that agents read."""
 
 from __future__ import annotations
 
@@ -12,10 +12,19 @@ import click
 
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
-from howcome.cli.arguments import SHOWN_PROBLEMS, check_scope, complain, open_existing, open_store, scope_of
-from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.cli.arguments import (
+    check_scope,
+    complain,
+    confirm,
+    is_unknown,
+    open_existing,
+    open_store,
+    root_of,
+    scope_of,
+)
+from howcome.cli.declared import JSON, PROJECT, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
-from howcome.errors import StoreMissingError
+from howcome.errors import StoreMissingError, UsageError
 from howcome.memory import markdown
 from howcome.memory.export import HEAD, MAX_LISTED
 from howcome.memory.importing import require_head
@@ -24,9 +33,12 @@ from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.screen import report
+from howcome.present.terminal import echo_text
 from howcome.settings import current_folder, read_settings
+from howcome.wiring.graduation import AGENTS, CLAUDE, MEMORY, Graduation, refuse
 
 MARKDOWN = ".md"
+_SHOWN_IDS = 20
 
 
 def _open_to_import(*, is_trial: bool) -> App:
@@ -153,7 +165,7 @@ def _from_markdown(
 def _still_here(ids: list[str]) -> str:
     """What somebody erased elsewhere is for them to erase here: an import never does."""
     was, are = ("memory was", "is") if len(ids) == 1 else ("memories were", "are")
-    commands = [f"`howcome purge {one}`" for one in ids[:SHOWN_PROBLEMS]] + ["…"] * (len(ids) > SHOWN_PROBLEMS)
+    commands = [f"`howcome purge {one}`" for one in ids[:_SHOWN_IDS]] + ["…"] * (len(ids) > _SHOWN_IDS)
     return f"{len(ids)} {was} purged where this was written and {are} still here: {', '.join(commands)}"
 
 
@@ -181,3 +193,56 @@ def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool
     lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
     report(facts, lines, as_json=as_json)
     complain([f"line {number}: {reason}" for number, reason in done.problems], "more line")
+
+
+@click_command
+def graduate(
+    name: str | None = option("--file", type=(CLAUDE, AGENTS, MEMORY), help="Which; else the first that is there."),
+    project: str | None = PROJECT,
+    remove: bool = option(help="Take the block out: the file is what it was, byte for byte."),
+    refused: str | None = option("--refuse", metavar="MEMORY", help="Propose this memory no more."),
+    proposed: str | None = option("--propose", metavar="MEMORY", help="Propose a refused memory again."),
+    yes: bool = option("-y", help="Do not ask for confirmation."),
+    dry_run: bool = option(help="Show the diff; change nothing."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
+    """Propose what is proven for a file that the agent reads into each session: decisions, patterns and dependencies
+    that were said in three sessions, or asked for twice, and never contradicted. They go into a marked block at the end
+    of CLAUDE.md or AGENTS.md (whichever the project has), or of the agent's own MEMORY.md.
+
+    It shows a diff and writes on a yes. Run it again to bring the block up to date: what was forgotten, changed or
+    contradicted since is taken out. What the file says is not said once more with prompts.
+
+    \b
+    Examples:
+      howcome graduate
+      howcome graduate --file AGENTS.md --yes
+      howcome graduate --refuse mem-3f9a
+      howcome graduate --remove
+    """  # noqa: D205 - the first paragraph is what people read first
+    if refused and proposed:
+        raise click.UsageError("--refuse and --propose exclude each other")
+    with open_existing() as app:
+        if refused or proposed:
+            one = app.memories.get(str(refused or proposed))
+            changed = refuse(one, is_refused=bool(refused))
+            said = f"{one.id} is proposed {'no more' if refused else 'again'}" if changed else "It is so already"
+            report({"id": one.id, "is_refused": bool(refused), "changed": changed}, [f"{said}."], as_json=as_json)
+            return
+        scope, root = scope_of(app, project), root_of(app, project)
+        if is_unknown(scope):
+            raise UsageError(f"nothing is stored of {root}; `howcome projects` lists what there is")
+        found = Graduation(app, scope, root, name=name, is_removal=remove)
+    diff = found.diff
+    if not as_json:
+        fine = "the file says it as it is." if found.lines else "nothing is proven that your files do not say."
+        for line in diff or [f"Nothing to change: {'the block is not there.' if remove else fine}"]:
+            echo_text(line)
+    outcome = "nothing"
+    if diff and not dry_run:
+        confirm(f"Write {found.path}", yes=yes, err=as_json)
+        outcome = found.write().outcome
+    facts = {"file": str(found.path), "lines": found.lines, "diff": "\n".join(diff), "outcome": outcome}
+    hint = " (`howcome graduate --remove` takes it out)" if found.lines else ""
+    done = [f"{outcome}: {found.path}{hint}"] if diff and not dry_run else []
+    report(facts | {"is_dry_run": dry_run}, done, as_json=as_json)

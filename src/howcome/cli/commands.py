@@ -44,7 +44,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     "Memories": {
         "distil": ("distilling", "Turn what sessions taught into memories."),
         "consolidate": ("distilling", "Merge memories that say the same; let sleep what nobody used; undo it."),
-        "graduate": ("graduating", "Propose what is proven for CLAUDE.md, AGENTS.md or MEMORY.md; take it out."),
+        "graduate": ("carrying", "Propose what is proven for CLAUDE.md, AGENTS.md or MEMORY.md; take it out."),
         "learnt": ("memories", "List what sessions taught, newest first; take it back."),
         "memories": ("memories", "List memories, newest first; say why one is there; pin, review."),
         "remember": ("remembering", "Keep one thing that later sessions should know."),
@@ -62,8 +62,8 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "serve": ("team", "Serve a team's memories, over HTTPS and MCP."),
     },
     "Search by meaning": {"model": ("model", "Get, show, use or remove the model for search by meaning.")},
-    "Code": {"graph": ("graph", "Which file of a project imports which.")},
-    "Spend": {"spending": ("spending", "Show what the language model cost; stop and allow it.")},
+    "Code": {"graph": ("projects", "Which file of a project imports which.")},
+    "Spend": {"spending": ("model", "Show what the language model cost; stop and allow it.")},
     "Measure": {
         "eval": ("evaluate", "Measure retrieval and redaction on data sets."),
         "replay": ("why", "See what would have been said in your own sessions."),

@@ -31,6 +31,7 @@ from howcome.settings import (
 )
 from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
 
+_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
 _BY_NAME = {field.name: field for field in FIELDS}
 
 
@@ -53,11 +54,9 @@ def list_(
     with_defaults: bool = option("--all", help="Those that are as they came, too."), as_json: bool = JSON
 ) -> None:
     """List the settings that somebody chose, each with its value and where that comes from."""
-    found = [_state(field) for field in FIELDS]
-    chosen = [one for one in found if with_defaults or one["from"] != "default"]
-    lines = [f"{one['name']} = {_written(one['value'])}  ({one['from']})" for one in chosen]
+    chosen = [one for one in map(_state, FIELDS) if with_defaults or one["from"] != "default"]
     nothing = ["everything is as it came; `howcome config list --all` shows it"]
-    report({"settings": chosen}, lines or nothing, as_json=as_json)
+    report({"settings": chosen}, [*map(_line, chosen)] or nothing, as_json=as_json)
 
 
 @click_command
@@ -65,8 +64,8 @@ def get(name: str = argument(), as_json: bool = JSON) -> None:
     """Print the value of a setting, a list's one a line; nothing where it is empty."""
     one = _state(_field(name))
     value = one["value"]
-    parts = () if value == "" else value if isinstance(value, tuple) else (value,)
-    report(one, [part if isinstance(part, str) else _written(part) for part in parts], as_json=as_json)
+    parts = value if isinstance(value, tuple) else () if value == "" else (_written(value),)
+    report(one, parts, as_json=as_json)
 
 
 @click_command
@@ -91,19 +90,18 @@ def set_(
 @click_command
 def unset(name: str = argument(), as_json: bool = JSON) -> None:
     """Take a setting out of config.toml, so that its default counts again."""
-    field, before = _field(name), read_snapshot(_path())
-    document = _document(before)
-    if name in document:
-        document.remove(name)
-        _keep(tomlkit.dumps(document).encode(), before)
+    field = _field(name)
+    if name in _document(read_snapshot(_path())):
+        write_settings({}, without=name)
     _say(field, as_json=as_json)
 
 
-def write_settings(values: Mapping[str, object]) -> None:
-    """Writes settings into config.toml, where everything else stays as it is."""
+def write_settings(values: Mapping[str, object], without: str = "") -> None:
+    """Writes settings into config.toml, and takes one out; everything else there stays as it is."""
     before = read_snapshot(_path())
     document = _document(before)
     document.update(values)
+    document.pop(without, None)
     _keep(tomlkit.dumps(document).encode(), before)
 
 
@@ -140,9 +138,6 @@ def _run_editor(draft: str) -> None:
         raise UsageError(f"{words[0]} ended with {code}; nothing was changed")
 
 
-_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
-
-
 def _path() -> Path:
     home = Path(home_folder(os.environ))
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -160,11 +155,8 @@ def _field(name: str) -> Field:
 def _state(field: Field) -> dict[str, object]:
     """A setting's name, value, and where that comes from."""
     value = getattr(read_settings(os.environ), field.name)
-    place = "default"
-    if field.variable in os.environ:
-        place = field.variable
-    elif field.name in read_config(home_folder(os.environ)):
-        place = CONFIG_NAME
+    is_written = field.name in read_config(home_folder(os.environ))
+    place = field.variable if field.variable in os.environ else CONFIG_NAME if is_written else "default"
     return {"name": field.name, "value": value, "from": place, "default": field.default}
 
 
@@ -188,9 +180,13 @@ def _keep(data: bytes, before: Snapshot) -> None:
     replace_file(before, data)
 
 
+def _line(one: dict[str, object]) -> str:
+    return f"{one['name']} = {_written(one['value'])}  ({one['from']})"
+
+
 def _say(field: Field, *, as_json: bool) -> None:
     one = _state(field)
-    report(one, [f"{field.name} = {_written(one['value'])}  ({one['from']})"], as_json=as_json)
+    report(one, [_line(one)], as_json=as_json)
     if one["from"] == field.variable and not as_json:
         echo(f"the variable {field.variable} counts more than {CONFIG_NAME}: unset it", err=True)
 

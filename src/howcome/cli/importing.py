@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -80,7 +79,13 @@ def import_(
     if not transcripts and not strangers and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     retried = {found.path for found in transcripts} if paths else None
-    finally_ = partial(_retry, retried) if retry_set_aside else None
+
+    def retry(app: App, totals: Report) -> None:
+        counts = app.ingest.set_aside(retried)
+        for name in ("accepted", "duplicate", "ignored"):
+            totals[name] += counts.get(name, 0)
+
+    finally_ = retry if retry_set_aside else None
     report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again, jobs=jobs)
     is_nothing = report["records"] == report["unknown"] + report["quarantined"] and (
         report["records"] or not transcripts
@@ -113,13 +118,6 @@ def announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> No
             echo(f"  {'history, read':<17} {client.title}: {counted(len(found), 'transcript')}, {size}", err=err)
         elif client.history is None and client.wiring.is_here():
             echo(f"  {'history, not read':<17} {client.title}: howcome has no reader for it", err=err)
-
-
-def _retry(paths: Collection[str] | None, app: App, totals: Report) -> None:
-    """Reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
-    counts = app.ingest.set_aside(paths)
-    for name in ("accepted", "duplicate", "ignored"):
-        totals[name] += counts.get(name, 0)
 
 
 def read_found(

@@ -28,38 +28,23 @@ _ID = argument(metavar="ID")
 _TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
 _STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
 _AS_IS = option("--as-is", help="Keep the words as they are, first person and feelings, too.")
+_ALSO = option(metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
 _OWNER = option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
-def _require_first(text: str, *, agent: str | None, evidence: tuple[str, ...]) -> None:
-    """Refuses, before a store is made for it, the first memory that could not be kept there.
-
-    Raises:
-        UsageError: the text or the owner cannot be used.
-        NotFoundError: no event is stored that could bear it out.
-    """
-    from howcome.redact.redactor import Redactor
-
-    cleaned(text, Redactor(os.urandom(32)))
-    owner(agent)
-    if evidence:
-        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
-
-
 def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, evidence: tuple[str, ...]) -> App:
-    """The store; where there is none it is made when the memory can be kept in it.
-
-    Raises:
-        HowcomeError: it cannot.
-    """
+    """The store; where there is none it is made when the memory can be kept in it (HowcomeError: it cannot)."""
     try:
         return open_existing()
     except StoreMissingError:
-        _require_first(text, agent=agent, evidence=evidence)
-        for folder in folders:
-            if os.path.isdir(os.path.expanduser(folder)):
-                continue
-            said = repr(squeeze(clean_argument(folder), 60))
+        from howcome.redact.redactor import Redactor
+
+        cleaned(text, Redactor(os.urandom(32)))
+        owner(agent)
+        if evidence:
+            raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet") from None
+        if missing := [folder for folder in folders if not os.path.isdir(os.path.expanduser(folder))]:
+            said = repr(squeeze(clean_argument(missing[0]), 60))
             raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
         return open_store()
 
@@ -70,9 +55,7 @@ def remember(
     type: str | None = _TYPE,
     is_global: bool = option("--global", help="It holds in every project."),
     project: str | None = option(metavar="PROJECT", help="It holds in this project: its folder, or its name."),
-    also: tuple[str, ...] = option(
-        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
-    ),
+    also: tuple[str, ...] = _ALSO,
     agent: str | None = option(metavar="ID", help="The agent that owns it: no other agent changes or forgets it."),
     evidence: tuple[str, ...] = option(
         metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated."
@@ -95,12 +78,10 @@ def remember(
       howcome remember --also ../api "Readings are sent in UTC, with milliseconds."
       git log -1 --format=%B | howcome remember --evidence ev-3f9a -
     """
-    if is_global and project is not None:
-        raise click.UsageError("choose one of --global and --project")
-    if is_global and also:
-        raise click.UsageError("choose one of --global and --also: what is global holds in every project")
-    said = memory_text(text)
-    given = worded(said, as_is=as_is)
+    if is_global and (project is not None or also):
+        other = "--project" if project is not None else "--also: what is global holds in every project"
+        raise click.UsageError(f"choose one of --global and {other}")
+    given = worded(memory_text(text), as_is=as_is)
     with _open_to_keep(given, (*([project] if project is not None else ()), *also), agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
@@ -154,9 +135,7 @@ def update(
     text: tuple[str, ...] = argument(nargs=-1),
     type: str | None = _TYPE,
     status: str | None = _STATUS,
-    also: tuple[str, ...] = option(
-        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
-    ),
+    also: tuple[str, ...] = _ALSO,
     not_in: tuple[str, ...] = option(metavar="DIR", multiple=True, help="It does not hold in DIR's project any more."),
     agent: str | None = _OWNER,
     as_is: bool = _AS_IS,
@@ -194,8 +173,7 @@ def update(
         line = f"known already: {memory.id}; {old.id} stays as it is"
     undo = [f"To undo it: howcome forget {memory.id} && howcome restore {old.id}"] if supersedes else []
     report({"superseded": old.id if supersedes else None, **memory_view(memory)}, [line, *undo], as_json=as_json)
-    redacted = words.taken_out(new, memory.text) if supersedes and new and not as_json else []
-    if redacted:
+    if supersedes and new and not as_json and (redacted := words.taken_out(new, memory.text)):
         echo(_redacted(redacted), err=True)
 
 
