@@ -68,15 +68,10 @@ def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
         "prompt": asked[0] if asked and asked[0].row != event.row else None,
         "before": told[place - 1] if place else None, "after": told[place + 1] if place + 1 < len(told) else None,
     }  # fmt: skip
-    more = [
-        f"{name}: {squeeze(one.summary, 120)}  {kind_of(event_view(one))}  {one.id}"
-        for name, one in near.items()
-        if one
-    ]
-    dropped = row.get("dropped_chars", 0)
-    more += (
-        [f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)"] if dropped else []
-    )
+    shown = [(name, one) for name, one in near.items() if one]
+    more = [f"{name}: {squeeze(one.summary, 120)}  {kind_of(event_view(one))}  {one.id}" for name, one in shown]
+    if dropped := row.get("dropped_chars", 0):
+        more.append(f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)")
     places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
     who = (local_time(event.ts_ms, now_ms()), kind_of(row))
     about = (*who, *places, event.project, f"session {event.session[:SHORT_SESSION]}", event.id)
@@ -88,23 +83,19 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
     app.search.look([memory])
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
+    cited = [(ident, app.events.cited([ident])) for ident in memory.evidence]
+    borne_out = [(ident, events[0].summary if events else None) for ident, events in cited]
     row = memory_view(memory) | {
         "chain": [memory_view(other) for other in chain],
-        "evidence": [
-            {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
-        ],
-    }  # fmt: skip
+        "evidence": [{"id": ident, "summary": summary} for ident, summary in borne_out],
+    }
     now = now_ms()
     more = [f"replaced: {memory_brief(memory_view(other), now)}" for other in chain[:place]]
     more += [f"replaced by: {memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
     more += [f"also in: {root}" for root in memory.also]
     more += [f"contradicts: {ident}" for ident in memory.contradicts]
     more += [f"its file {AGAINST[memory.standing]}"] if memory.standing in AGAINST else []
-    more += [
-        f"borne out by: {events[0].summary if events else 'not in this store'}  {ident}"
-        for ident, events in borne_out.items()
-    ]
+    more += [f"borne out by: {'not in this store' if said is None else said}  {ident}" for ident, said in borne_out]
     app.memories.count_access([memory])
     more += [f"read {counted(memory.access_count, 'time')}"] if memory.access_count else []
     return row, memory_row(row, now, more, is_whole=True)
@@ -157,14 +148,13 @@ def timeline(
     began = next((day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
     what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
     if full:
-        about = [(day(row["ts"], now_ms()), kind_of(row), row["id"]) for row in rows]
+        now = now_ms()
+        about = [(day(row["ts"], now), kind_of(row), row["id"]) for row in rows]
         show_rows([Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)], notes=[what])
     else:
         sign = [f"{'>' if row['id'] == marked else ' '} " if marked else "" for row in rows]
-        cells = [
-            (f"{mark}{when}", kind_of(row), row["summary"], row["id"])
-            for mark, row, when in zip(sign, rows, clocks([row["ts"] for row in rows]), strict=True)
-        ]
+        when = [mark + clock for mark, clock in zip(sign, clocks([row["ts"] for row in rows]), strict=True)]
+        cells = [(at, kind_of(row), row["summary"], row["id"]) for at, row in zip(when, rows, strict=True)]
         show_table(cells, styles=_KIND_STYLES, notes=[what], wraps=2)
 
 
@@ -183,9 +173,8 @@ def _list_sessions(
     with contextlib.suppress(StoreMissingError), open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         found = app.events.recent_sessions(scope, limit + 1, since_ms=window[0], before_ms=window[1])
-        nothing = (
-            EMPTY if app.events.is_empty() else "No such sessions of this project; --all-projects lists every one."
-        )
+        if not app.events.is_empty():
+            nothing = "No such sessions of this project; --all-projects lists every one."
     more = [f"There are more: --limit {5 * limit}"] if len(found) > limit else []
     found = found[:limit]
     rows = []
@@ -224,10 +213,8 @@ def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) ->
     """
     path, line = file_and_line(place)
     if not os.path.isfile(path):
-        raise UsageError(
-            f"there is no file {clean_argument(path)}; `howcome history` tells of files that are gone,"
-            " `howcome search` of words"
-        )
+        hint = "`howcome history` tells of files that are gone, `howcome search` of words"
+        raise UsageError(f"there is no file {clean_argument(path)}; {hint}")
     if line is None:
         _history(path, SHORT_HISTORY, as_json=as_json)
         return

@@ -12,9 +12,8 @@ from howcome.cli.arguments import clean_argument, complain, confirm, here, open_
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
-from howcome.present.render import counted, iso_time, json_line, plain
+from howcome.present.render import counted, iso_time
 from howcome.present.screen import report
-from howcome.present.terminal import echo
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
@@ -112,13 +111,17 @@ def _print_run(done: SyncReport, *, as_json: bool) -> None:
     said = [f"{done.brought} came, {done.changed} changed, {done.purged} purged here; {done.sent} sent"]
     for reason, count in done.kept_back.items():
         said.append(f"kept back: {count} {reason}{_OUTSIDE if reason == FROM_OUTSIDE else ''}")
-    if done.unreadable:
-        said.append(
-            f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
-        )
-    report(asdict(done), said, as_json=as_json)
-    complain([] if as_json else done.problems)
-    if done.problems:
+    unread = f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
+    _end(asdict(done), [*said, unread] if done.unreadable else said, done.problems, as_json=as_json)
+
+
+def _end(
+    facts: dict[str, object], said: list[str], problems: list[str], *, as_json: bool, is_bad: bool = False
+) -> None:
+    """Prints a report, and says what went wrong: the exit code is 1 then."""
+    report(facts, said, as_json=as_json)
+    complain([] if as_json else problems)
+    if problems or is_bad:
         raise click.exceptions.Exit(1)
 
 
@@ -172,9 +175,7 @@ def share(
         said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
         said += [f"{ident} is not shared: {reason}" for ident, reason in shared.left_out.items()]
         said += [_COMMIT] if shared.written else []
-    report(facts, map(plain, said), as_json=as_json)
-    if problems:
-        raise click.exceptions.Exit(1)
+    _end(facts, said, [], as_json=as_json, is_bad=bool(problems))
 
 
 @click_command
@@ -186,14 +187,12 @@ def join(url: str = argument(), as_json: bool = JSON) -> None:
       howcome team join https://team.example.org
       pass show acme-token | howcome team join https://team.example.org
     """
-    if sys.stdin.isatty():
-        token = click.prompt("Token", hide_input=True, err=True)
-    else:
-        token = sys.stdin.readline(MAX_TOKEN_CHARS)
+    is_asked = sys.stdin.isatty()
+    token = click.prompt("Token", hide_input=True, err=True) if is_asked else sys.stdin.readline(MAX_TOKEN_CHARS)
     with open_store() as app:
         facts = app.sharing.team_server().join(clean_argument(url), str(token).strip())
     may = "read and write" if facts["scope"] == "write" else "read only"
-    report(facts, map(plain, _JOINED.format_map({**facts, "may": may}).splitlines()), as_json=as_json)
+    report(facts, _JOINED.format_map({**facts, "may": may}).splitlines(), as_json=as_json)
 
 
 @click_command
@@ -254,9 +253,9 @@ def review(
 
         print_reviews(waiting, as_json=as_json, settles=_SETTLES)
         return
-    facts = {"accepted" if is_accepted else "refused": sorted({*numbers})}
-    said = f"{counted(len({*numbers}), 'memory', 'memories')} {'accepted' if is_accepted else 'refused'}"
-    echo(json_line(facts) if as_json else said)
+    settled = "accepted" if is_accepted else "refused"
+    said = f"{counted(len({*numbers}), 'memory', 'memories')} {settled}"
+    report({settled: sorted({*numbers})}, [said], as_json=as_json)
 
 
 @click_command
@@ -270,7 +269,7 @@ def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) ->
     confirm("Delete this machine's token", yes=yes, err=as_json)
     with open_existing() as app:
         app.sharing.team_server().leave()
-    echo(json_line({"left": True}) if as_json else "This machine is in no team.")
+    report({"left": True}, ["This machine is in no team."], as_json=as_json)
 
 
 def membership(*, as_json: bool) -> None:
@@ -285,7 +284,7 @@ def membership(*, as_json: bool) -> None:
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
     said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
-    report(facts, map(plain, said), as_json=as_json)
+    report(facts, said, as_json=as_json)
 
 
 def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
@@ -296,7 +295,4 @@ def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> Non
         hint = ": howcome team review" if done.to_review else ""
         said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
     said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
-    report(asdict(done), map(plain, said), as_json=as_json)
-    complain([] if as_json else done.problems)
-    if done.problems or (must and done.left_out):
-        raise click.exceptions.Exit(1)
+    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=must and bool(done.left_out))
