@@ -68,22 +68,17 @@ def check_scope(project: str | None, *, all_projects: bool) -> None:
         raise click.UsageError("choose one of --all-projects and --project")
 
 
-def _named(app: App, project: str, other: str) -> Scope:
-    """A project by its folder or its name; where there is none of that name, `other` says what else can be done."""
-    return Scope.project(app.projects.named(clean_argument(project), here(), other)[0])
-
-
-def scope_of(app: App, project: str | None = None, *, all_projects: bool = False) -> Scope:
-    """Whose events and memories a command reads: this folder's project's, a named one's, or all (or UsageError)."""
+def scope_of(app: App, project: str | None = None, *, all_projects: bool = False, other: str = _ALL) -> Scope:
+    """Whose events and memories a command reads: this folder's project's, a named one's (`other`: or else), or all."""
     if project is not None and not all_projects:
-        return _named(app, project, _ALL)
+        return Scope.project(app.projects.named(clean_argument(project), here(), other)[0])
     mine = app.projects.scope_of(here())
     return Scope.everything(mine.project_id) if all_projects else mine
 
 
-def sessions_of(app: App, project: str | None, other: str = _EVERY) -> Scope:
-    """Whose sessions a command works on: a named project's, or everybody's (UsageError: no or several such names)."""
-    return Scope.everything() if project is None else _named(app, project, other)
+def sessions_of(app: App, project: str | None) -> Scope:
+    """Whose sessions a command works on: a named project's, or everybody's."""
+    return Scope.everything() if project is None else scope_of(app, project, other=_EVERY)
 
 
 def is_unknown(scope: Scope) -> bool:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 UNDO = "undo"
 _COUNTED = {MERGED: "merged into another", RESOLVED: "replaced by what you said last", ASLEEP: "asleep"}
 SHOWN_ASLEEP = 20
-"""Of memories that fall asleep so many are listed; `--json` has all."""
-
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
 MAX_SHOWN = 1000
 _OF_RATIONALES = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
@@ -146,7 +144,6 @@ def _reasons(rejected: Mapping[str, int]) -> str:
 
 
 def _model_lines(report: ModelReport) -> list[str]:
-    """What people read of a model's part."""
     done = f"{report.added} added, {report.updated} updated, {report.forgotten} forgotten, {report.duplicates} known"
     lines = [f"the model was asked for {counted(report.asked, 'batch', 'batches')}: {done}"]
     lines += [f"not done: {_reasons(report.rejected)}"] if report.rejected else []
@@ -162,7 +159,6 @@ def _model_lines(report: ModelReport) -> list[str]:
 
 
 def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
-    """What people read of a run."""
     if is_unknown(scope):
         return [UNKNOWN]
     changed = ", ".join(f"{number} {name}" for name, number in of_files.counts().items() if number)
@@ -229,7 +225,6 @@ def rationale(
 
 
 def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
-    """What people read of a run."""
     looked = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s" if report.sessions else "nothing new"
     lines = [f"{looked}: {report.added} added, {report.replaced} written anew; {counted(total, 'rationale')} there now"]
     lines += [f"the model was asked for {report.asked}, and wrote {report.by_model}"] if report.asked else []

@@ -10,8 +10,7 @@ from itertools import takewhile
 import click
 
 from howcome import __version__
-from howcome.cli.commands import SECTIONS, command_of, names
-from howcome.cli.declared import Declared
+from howcome.cli.declared import SECTIONS, Declared, command_of, names
 from howcome.domain.text import STOP_WORDS
 from howcome.errors import UsageError
 from howcome.present.files import is_file

@@ -26,15 +26,9 @@ from howcome.settings import read_settings
 if TYPE_CHECKING:
     from howcome.ingest.file_pass import FileReport
 
-IDENTITY_LIMIT_S = 10.0
-"""How long git is asked about repositories that were never looked at; the rest is for the next time."""
-
 _REPORT = ("records", "accepted", "duplicate", "ignored", "unknown", "quarantined")
 _NAMED_FILES = 5
 """How many files of a kind are named in a report for people; the JSON names all."""
-
-MIN_RATE_BYTES = 10_000_000
-"""Of less the rate would be that of the start."""
 
 Report = dict[str, Any]
 """Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows. `records` are
@@ -153,7 +147,7 @@ def read_found(
                     totals[name] += report.counts[name]
             if finally_ is not None:
                 finally_(app, totals)
-            app.projects.look(IDENTITY_LIMIT_S)
+            app.projects.look(10.0)  # seconds for git and repositories not looked at yet; the rest is for the next time
         except KeyboardInterrupt:
             echo("What was read is kept. The same command reads the rest", err=True)
             raise
@@ -195,7 +189,8 @@ def print_import_report(report: Report, *, found_any: bool, is_first: bool = Fal
         _print_unknown(report["unknown_files"])
         return
     seconds, known, ignored = max(report["seconds"], 0.001), report["duplicate"], report["ignored"]
-    rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= MIN_RATE_BYTES else ""
+    # of less the rate would be that of the start
+    rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= 10_000_000 else ""
     distils = report["accepted"] and not is_first and read_settings(os.environ).distiller != "off"
     say(
         f"{counted(report['files'], 'file')}, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s{rate}:"

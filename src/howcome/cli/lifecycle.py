@@ -40,9 +40,6 @@ _PLANNED = {
     "nothing": "nothing there",
 }  # fmt: skip
 _SHOWN = 5
-_TENTHS = 10
-"""How redacting goes is said at every tenth of the rows."""
-
 _UNCHANGED = ("unchanged", "kept", "nothing")
 _FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
 _DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
@@ -252,7 +249,7 @@ def _upgrade_store(*, quiet: bool) -> tuple[int | None, Redacted | None]:
 
     def on_progress(looked: int, total: int) -> None:
         nonlocal said
-        share = min(_TENTHS, _TENTHS * looked // max(1, total))
+        share = min(10, 10 * looked // max(1, total))  # said at every tenth
         if share > said and not quiet:
             said = share
             echo(f"redacting again: {looked} of {counted(total, 'row')}")
@@ -286,7 +283,6 @@ def _changed(planned: Sequence[FileReport]) -> set[str]:
 
 
 def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
-    """The question, if anything would be changed."""
     return [question] if _changed(planned) else []
 
 
@@ -305,7 +301,6 @@ def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
 
 
 def _elsewhere(owner: Owner, path: Path) -> str:
-    """Why an install is not refreshed."""
     return (
         f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. To refresh it, set the variable"
         " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
@@ -334,7 +329,6 @@ def _announce(
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
-    """Say what becomes of the memory."""
     if doomed is None:
         if has_database(str(home)):
             echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)

@@ -158,7 +158,6 @@ def _about_one(
 
 
 def _settled(pair: Review) -> str:
-    """What became of the two, which may be one."""
     both = {memory.id: memory for memory in (pair.older, pair.newer)}.values()
     said = [f"{one.id} stays" for one in both if one.is_live]
     gone = [one.id for one in both if one.state == "forgotten"]
@@ -271,7 +270,6 @@ def _learnt_row(app: App, memory: Memory, told: Told | None, *, is_new: bool) ->
 
 
 def _about(row: dict[str, object]) -> str:
-    """Who said it, when, about what, and which events bear it out."""
     about = f", about {str(row['subject']).removeprefix(WISH)}" if row["subject"] else ""
     about += f", said in {row['sessions']} sessions: standing" if row["is_standing"] else ""
     if int(str(row["projects"])) > 1:

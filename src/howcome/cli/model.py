@@ -25,24 +25,12 @@ from howcome.present.render import counted, in_units
 from howcome.present.screen import report
 from howcome.present.spent import facts_of, gather
 from howcome.present.terminal import error_stream
+from howcome.providers import minilm_cache as cache
 from howcome.providers.embed import embedding_status, missing_packages
-from howcome.providers.minilm_cache import (
-    Model,
-    Weights,
-    build,
-    built_models,
-    make_folder,
-    name_of,
-    read_model,
-    remove_models,
-)
 from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, VERSION, models_folder, package_folder
 from howcome.settings import Settings, read_settings
 
 DOWNLOAD_LIMIT_S = 1800
-DOWNLOAD_MB = 83
-"""Of the wheel in the package registry."""
-
 _UNFINISHED = ".download-"
 """What a download's folder begins with; a builder clears its own kind only."""
 
@@ -108,7 +96,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
 
 def _show(settings: Settings, *, as_json: bool) -> None:
     status = embedding_status(settings)
-    models = built_models(settings.home)
+    models = cache.built_models(settings.home)
     remedy = "" if status.state in ("ready", "off") else remedy_of(status, settings.home)
     facts = {
         "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
@@ -121,7 +109,7 @@ def _show(settings: Settings, *, as_json: bool) -> None:
     report(facts, [*lines, f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing"], as_json=as_json)
 
 
-def _described(one: Model) -> dict[str, object]:
+def _described(one: cache.Model) -> dict[str, object]:
     return {
         "name": one.name, "dimensions": one.dimensions, "folder": one.folder, "size_bytes": one.size_bytes,
         "is_whole": one.is_whole(),
@@ -132,7 +120,7 @@ def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
     folder = models_folder(settings.home)
     if os.path.isdir(folder):
         confirm(f"Remove the models that were built in {folder}", yes=yes, err=as_json)
-    removed = remove_models(settings.home)
+    removed = cache.remove_models(settings.home)
     lines = [f"Removed: {', '.join(removed)}." if removed else "There was no model."]
     if removed and package_folder() is not None and settings.embedding in ("auto", "minilm"):
         lines.append(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
@@ -143,7 +131,7 @@ def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool
     if missing := missing_packages(build=True):
         raise ProviderError(f"packages are not installed: {', '.join(missing)}; first: {packages_remedy()}")
     started = time.monotonic()
-    known = read_model(settings.home, MODEL_NAME) if source is None else None
+    known = cache.read_model(settings.home, MODEL_NAME) if source is None else None
     made = known or _make(settings, source, yes=yes, err=as_json)
     seconds = round(time.monotonic() - started, 1)
     took = f"({in_units(made.size_bytes)}, {seconds} s)" if known is None else "already"
@@ -153,25 +141,25 @@ def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool
     report({**_described(made), "is_new": known is None, "seconds": seconds}, lines, as_json=as_json)
 
 
-def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> Model:
+def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> cache.Model:
     """Builds from what was named, from the installed package, or from a download."""
     folder = models_folder(settings.home)
     found = source if source is not None else package_folder()
     if found is not None:
-        weights = Weights(os.path.expanduser(found))
-        name = name_of(weights, settings.home)
+        weights = cache.Weights(os.path.expanduser(found))
+        name = cache.name_of(weights, settings.home)
         confirm(f"Build {name} from {weights.place} in {folder} (some 3 seconds, 23 MB)", yes=yes, err=err)
-        return build(weights, settings.home)
-    what = f"Download {DISTRIBUTION} {VERSION} with pip ({DOWNLOAD_MB} MB), build {MODEL_NAME} (23 MB) in {folder}"
+        return cache.build(weights, settings.home)
+    what = f"Download {DISTRIBUTION} {VERSION} with pip (83 MB), build {MODEL_NAME} (23 MB) in {folder}"
     confirm(f"{what}, and delete the download", yes=yes, err=err)
     try:
-        make_folder(settings.home)
+        cache.make_folder(settings.home)
         _clear_downloads(folder)
         with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as temporary:
-            weights = Weights(_download(temporary))
+            weights = cache.Weights(_download(temporary))
             if weights.name() != MODEL_NAME:
                 raise ProviderError(f"{DISTRIBUTION} {VERSION} holds other weights than it should; nothing was kept")
-            return build(weights, settings.home)
+            return cache.build(weights, settings.home)
     except OSError as error:
         raise ProviderError(f"{folder} cannot be written: {error}") from error
 
@@ -248,7 +236,6 @@ def spending(
 
 
 def _spent_lines(facts: Mapping[str, Any]) -> list[str]:
-    """What a person sees."""
     lines = [f"stopped since {facts['stopped_at']}: howcome spending --go"] if facts["stopped_at"] else []
     lines += ["no language model: off, free by default"] if facts["llm"] == "off" else []
     for name, of in facts["today"].items():

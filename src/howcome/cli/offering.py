@@ -124,7 +124,6 @@ def _chosen(settings: Settings) -> str:
 
 
 def _lines(estimate: Estimate, settings: Settings) -> list[str]:
-    """The arithmetic."""
     sessions, calls = counted(estimate.sessions, "session"), counted(estimate.calls, "call")
     each = (estimate.tokens_in + estimate.tokens_out) // max(1, estimate.calls)
     is_claude = _chosen(settings) == "claude"

@@ -55,7 +55,6 @@ def projects(
 
 
 def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
-    """Two different projects that are stored, by what somebody wrote."""
     if len(names) != 2:
         raise click.UsageError("name two projects: a folder, or the last parts of one")
     known, found = {root: row for row, root in app.projects.roots()}, []
@@ -159,7 +158,6 @@ def _imports(title: str, paths: list[str]) -> list[str]:
 
 
 def _built_lines(report: GraphReport) -> list[str]:
-    """What people read of a build."""
     counts = report.counts
     size = f"{counted(report.files, 'file')}, {counted(report.edges, 'import')} between them, in {report.seconds:.1f} s"
     done = f"{size}: {counts['parsed']} parsed, {counts['unchanged']} unchanged, {counts['removed']} removed"

@@ -118,7 +118,6 @@ def _known(memory: Memory, given: str) -> str:
 
 
 def _beside(memory: Memory) -> list[str]:
-    """What keeping a memory did to others."""
     lines = [f"it supersedes {memory.supersedes_id}"] if memory.supersedes_id else []
     both = f"it contradicts {', '.join(memory.contradicts)}: `howcome memories --review` settles it"
     return lines + ([both] if memory.contradicts else [])
@@ -260,7 +259,6 @@ def _erased(done: PurgeReport) -> str:
 
 
 def _named(ids: list[str], one: str, many: str = "") -> str:
-    """How many there are, and which."""
     more = ", …" if len(ids) > _SHOWN_TRACES else ""
     return f"{counted(len(ids), one, many)} ({', '.join(ids[:_SHOWN_TRACES])}{more})"
 

@@ -30,8 +30,6 @@ from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
 MAX_QUESTION_CHARS = 200
-INDEX_WAIT_S = 1.0
-"""A person waits so long for what another process has stored and nobody has made searchable yet."""
 
 
 @command
@@ -104,7 +102,7 @@ def _answers(
     app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
 ) -> tuple[dict[str, object], list[Row], list[str]]:
     """What a search gives programs, and people: rows, and what else is to be said."""
-    lag = app.index.within(INDEX_WAIT_S, question.scope)
+    lag = app.index.within(1.0, question.scope)  # seconds for what others have stored and nobody made searchable
     started = time.perf_counter()
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000

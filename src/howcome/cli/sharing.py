@@ -89,7 +89,6 @@ def sync(
 
 
 def _key_of(file: str | None) -> str:
-    """The key that a file holds."""
     from howcome.memory.syncing import NO_KEY
 
     if file is None:

@@ -12,17 +12,7 @@ from howcome.cli.arguments import open_existing
 from howcome.cli.declared import JSON, command, option
 from howcome.clients.discover import Found, known_transcripts
 from howcome.clients.spool import spool_counts
-from howcome.doctor.facts import (
-    described,
-    last_hook_ms,
-    last_lines,
-    late_prompts,
-    prompts_in_time,
-    unknown_to_readers,
-    unread_transcripts,
-    vector_facts,
-    waiting,
-)
+from howcome.doctor import facts as seen
 from howcome.doctor.wiring import read_wirings
 from howcome.domain.sources import COUNTERS
 from howcome.errors import StoreMissingError
@@ -74,7 +64,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
     With `check` every page of the database is read, with `by_kind` every row is (half a second a million).
     """
     place, folder, (rows_bytes, index_bytes), _ = app.health.place()
-    unread = unread_transcripts(app, transcripts)
+    unread = seen.unread_transcripts(app, transcripts)
     memories, vanished = app.health.memories()
     facts: dict[str, object] = {
         "home": home, "store": place if app.settings.store else home,
@@ -85,15 +75,15 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         },
         "memories": memories, "vanished_memories": vanished,
         "unread": {"files": len(unread), "bytes": sum(missing for _, missing in unread)},
-        "index_lag_rows": app.index.lag(), "embedding": vector_facts(app, app.settings, in_full=by_kind),
+        "index_lag_rows": app.index.lag(), "embedding": seen.vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
             {"agent": one.agent, "scope": one.owner.scope, "hooks": one.events, "mcp": one.server is not None}
             for one in read_wirings() if one.is_connected
         ],
-        "prompts": prompts_in_time(home), "last_hook": iso_time(last_hook_ms(app, home, transcripts) or None),
+        "prompts": seen.prompts_in_time(home), "last_hook": iso_time(seen.last_hook_ms(app, home, transcripts) or None),
         "spool": spool_counts(home), "distil_batches": app.learn.batch_counts(),
         "projects_in_doubt": len(app.projects.doubts()), "worker": worker_state(home),
-        "hook_errors": last_lines(os.path.join(home, LOG_NAME)),
+        "hook_errors": seen.last_lines(os.path.join(home, LOG_NAME)),
     }  # fmt: skip
     return facts | ({"integrity": app.health.check_integrity() or ["ok"]} if check else {})
 
@@ -108,7 +98,7 @@ def _accounts(app: App) -> dict[str, object]:
     return {
         "records": {name: totals[name] for name in COUNTERS if not name.endswith("_bytes")},
         "bytes": {"read": sum(row["offset"] for row in accounts), **of_bytes},
-        "unknown_files": {path: number for path, number, _ in unknown_to_readers(app)},
+        "unknown_files": {path: number for path, number, _ in seen.unknown_to_readers(app)},
         "last_ingest": iso_time(last_read) if last_read else None,
         "quarantine": {"records": totals["quarantined"], "reasons": reasons, "newest": newest},
     }
@@ -130,7 +120,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
     none = "the store is not there yet: howcome init"
     rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
-    lag, waiting = facts["index_lag_rows"], facts["spool"]
+    lag, spool = facts["index_lag_rows"], facts["spool"]
     hooks = [f"{counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''}" for one in facts["agents"]]
     agents = [f"{one['agent']} ({has})" for one, has in zip(facts["agents"], hooks, strict=True)]
     lines = [
@@ -146,7 +136,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("agents", "; ".join(agents) or "none: howcome init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
-    if late := late_prompts(facts["prompts"]):
+    if late := seen.late_prompts(facts["prompts"]):
         lines.append(("prompts", f"{late}; `howcome doctor` says what helps"))
     if unknown := facts["unknown_files"]:
         number, most = counted(sum(unknown.values()), "record"), max(unknown, key=unknown.get)
@@ -162,8 +152,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("batches", f"{batches['pending']} wait for the model, at {batches['dead']} it failed"))
     if facts["projects_in_doubt"]:
         lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: howcome projects"))
-    if waiting["waiting"] or waiting["dead"]:
-        lines.append(("spool", f"{counted(waiting['waiting'], 'observation')} waiting, {waiting['dead']} dead"))
+    if spool["waiting"] or spool["dead"]:
+        lines.append(("spool", f"{counted(spool['waiting'], 'observation')} waiting, {spool['dead']} dead"))
     lines += [("hook error", _logged(line)) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
 
@@ -182,13 +172,13 @@ def _vectors(facts: dict[str, Any]) -> str:
     if facts["state"] not in ("ready", "unasked"):
         is_quote = facts["state"] == "broken"  # an endpoint's or a setting's words; the others are ours
         what = without_secrets(facts["what"]) if is_quote else facts["what"]
-        return f"none: {what}" if not facts["vectors"] else f"{described(facts)}; {what}"
+        return f"none: {what}" if not facts["vectors"] else f"{seen.described(facts)}; {what}"
     if facts["problem"]:
         return f"{without_secrets(facts['problem'])}: howcome model embed"
     if behind is None:
         return "none yet; they are made while sessions run"
-    held = described(facts) if facts["vectors"] else "none yet"
-    return f"{held}; {waiting(facts)}" if behind else held
+    held = seen.described(facts) if facts["vectors"] else "none yet"
+    return f"{held}; {seen.waiting(facts)}" if behind else held
 
 
 def _memories(counts: dict[str, dict[str, int]]) -> str:

@@ -8,16 +8,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    UNKNOWN,
-    check_scope,
-    clean_argument,
-    is_unknown,
-    open_existing,
-    option_ms,
-    scope_of,
-    sessions_of,
-)
+from howcome.cli.arguments import UNKNOWN, check_scope, clean_argument, is_unknown, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, click_command, option
 from howcome.domain.events import USER_PROMPT, squeeze
 from howcome.domain.stored import ID_PREFIX, SessionSummary
@@ -84,7 +75,6 @@ def why(
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
-    """The verdicts of a session, or the one of a prompt."""
     if not what.startswith(ID_PREFIX) or app.events.is_session(what):
         return app.search.verdicts(session=app.search.session_told(what), limit=limit)
     event = app.events.by_id(what)
@@ -204,8 +194,7 @@ def _sessions(app: App, project: str | None, session: str | None, since_ms: int 
         row, _, root = app.events.session_named(clean_argument(session))
         every = app.events.recent_sessions(app.projects.scope_of(root), _EVERY)
         return [one for one in every if one.row == row]
-    named = "or the name of one that `howcome projects` lists"
-    scope = scope_of(app) if project is None else sessions_of(app, project, named)
+    scope = scope_of(app, project, other="or the name of one that `howcome projects` lists")
     if is_unknown(scope):
         raise UsageError(UNKNOWN)
     return app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY, since_ms=since_ms or 0)[::-1]

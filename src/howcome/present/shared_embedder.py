@@ -208,7 +208,6 @@ def _slot(settings: Settings, *, is_worker: bool) -> str:
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    """What tells embedders apart."""
     variable = settings.embedding_key_env
     return (
         settings.home, settings.embedding, settings.embedding_model, settings.embedding_url, settings.embedding_weights,

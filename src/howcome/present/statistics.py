@@ -100,14 +100,12 @@ def group_row(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _brief(value: object) -> str:
-    """A measure in a column: its value alone."""
     if isinstance(value, dict):
         value = value if value["value"] is None else (f"{value['value']:.1%}" if "low" in value else value["value"])
     return "-" if isinstance(value, dict) else str(value)
 
 
 def _shown(value: object) -> str:
-    """A measure with what it is made of."""
     if not isinstance(value, dict):
         return str(value)
     if value["value"] is None:
