@@ -6,7 +6,7 @@ import gc
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -18,13 +18,11 @@ from howcome.clients.discover import Found, known_transcripts, named_transcripts
 from howcome.clients.registry import clients, histories
 from howcome.doctor.facts import vector_facts, waiting
 from howcome.errors import HowcomeError, TranscriptError, UsageError
+from howcome.ingest.file_pass import FileReport
 from howcome.present.render import counted, in_units, json_line
 from howcome.present.screen import say
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
-
-if TYPE_CHECKING:
-    from howcome.ingest.file_pass import FileReport
 
 _REPORT = ("records", "accepted", "duplicate", "ignored", "unknown", "quarantined")
 _NAMED_FILES = 5

@@ -6,12 +6,13 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
+from howcome.app.redacting import Redacted
 from howcome.cli.arguments import confirm
 from howcome.cli.declared import click_command, option
 from howcome.cli.distilling import first_memories
@@ -31,9 +32,6 @@ from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
-if TYPE_CHECKING:
-    from howcome.app.redacting import Redacted
-
 _PLANNED = {
     "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
     "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
@@ -41,6 +39,7 @@ _PLANNED = {
 }  # fmt: skip
 _SHOWN = 5
 _UNCHANGED = ("unchanged", "kept", "nothing")
+_FORMS = "How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+)."
 _FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
 _DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
 _YES = option("-y", help="Do not ask for confirmation.")
@@ -58,12 +57,7 @@ def init(
     scope: str = option(
         type=("user", "project"), default="user", help="Every project of yours, or only the one that you are in."
     ),
-    hook_form: str = option(
-        type=HOOK_FORMS,
-        default="auto",
-        help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server"
-        " (2.1.118+).",
-    ),
+    hook_form: str = option(type=HOOK_FORMS, default="auto", help=_FORMS),
     no_permissions: bool = option(help="Let the agent ask before each search of memory."),
     no_import: bool = option(help="Do not read the sessions that are already there."),
     force: bool = _FORCE,
@@ -202,7 +196,7 @@ def uninstall(
         if not as_json and has_database(str(home)):
             echo(f"Your memory stays in {_shown(home)}. `howcome uninstall --purge` deletes it.")
         return
-    keeps_settings = doomed.keeps_settings
+    keeps_settings = doomed.keeps_settings  # asked before they go
     purged = purge(plan_purge(home, for_others=doomed.for_others))
     _finish(as_json, reports, home, purged=purged)
     if not as_json:
@@ -212,10 +206,9 @@ def uninstall(
 def _chosen(agents: Sequence[str]) -> list[str]:
     if "all" not in agents:
         return list(dict.fromkeys(agents)) or [DEFAULT]
-    found = [client.name for client in clients() if client.wiring.is_here()]
-    if not found:
-        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
-    return found
+    if found := [client.name for client in clients() if client.wiring.is_here()]:
+        return found
+    raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
 
 
 def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_run: bool = False) -> list[FileReport]:
@@ -301,10 +294,8 @@ def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
 
 
 def _elsewhere(owner: Owner, path: Path) -> str:
-    return (
-        f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. To refresh it, set the variable"
-        " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
-    )
+    remedy = "To refresh it, set the variable that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
+    return f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. {remedy}"
 
 
 def _named(owners: Sequence[Owner]) -> str:
@@ -321,9 +312,8 @@ def _announce(
     cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
     cells = cells or [("  nothing to do", "")]
     wirings = {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners if home is not None}
-    cells += [
-        ("  trusted", f"these hooks, by {name}: it runs no others") for name in wirings if wirings[name].trust_server
-    ]
+    trusting = [name for name, wiring in wirings.items() if wiring.trust_server]
+    cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
     cells += [("  memory", _shown(home))] if home is not None else []
     show_table(cells, widths=(20,), err=err)
 

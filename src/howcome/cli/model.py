@@ -154,7 +154,9 @@ def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> ca
     confirm(f"{what}, and delete the download", yes=yes, err=err)
     try:
         cache.make_folder(settings.home)
-        _clear_downloads(folder)
+        for path in (os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(_UNFINISHED)):
+            if time.time() - os.stat(path).st_mtime > DOWNLOAD_LIMIT_S:  # a killed download left it
+                shutil.rmtree(path, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as temporary:
             weights = cache.Weights(_download(temporary))
             if weights.name() != MODEL_NAME:
@@ -162,14 +164,6 @@ def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> ca
             return cache.build(weights, settings.home)
     except OSError as error:
         raise ProviderError(f"{folder} cannot be written: {error}") from error
-
-
-def _clear_downloads(folder: str) -> None:
-    """Deletes what killed downloads left; none takes longer than its limit."""
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if name.startswith(_UNFINISHED) and time.time() - os.stat(path).st_mtime > DOWNLOAD_LIMIT_S:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _download(folder: str) -> str:

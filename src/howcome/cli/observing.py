@@ -59,7 +59,12 @@ def observe(
         raise click.UsageError("choose one of --now, --retry and --discard")
     settings = read_settings(os.environ)
     if discard:
-        _discard(settings, yes=yes, as_json=as_json)
+        counts = spool_counts(settings.home)
+        dead = counted(int(str(counts["dead"])), "dead letter")
+        if counts["dead_files"]:
+            confirm(f"Delete {dead} for good", yes=yes, err=as_json)
+        discarded = counts["dead"] if discard_dead(settings.home) else 0
+        report({"discarded": discarded}, [f"{dead if discarded else '0 dead letters'} deleted"], as_json=as_json)
     elif retry:
         _finish(settings, None, _move(settings, retry=True), as_json=as_json)
     elif not os.environ.get(ACTIVE):
@@ -129,12 +134,3 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
         raise click.exceptions.Exit(1)
     if moved is not None and (moved.refused or not moved.is_complete):
         raise click.exceptions.Exit(1)
-
-
-def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:
-    counts = spool_counts(settings.home)
-    dead = int(str(counts["dead"]))
-    if counts["dead_files"] and not yes:
-        confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
-    discarded = dead if discard_dead(settings.home) else 0
-    report({"discarded": discarded}, [f"{counted(discarded, 'dead letter')} deleted"], as_json=as_json)

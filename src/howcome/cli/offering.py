@@ -15,11 +15,14 @@ from howcome.cli.arguments import confirm, open_existing
 from howcome.domain.stored import Scope
 from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
-from howcome.learn.model_run import Estimate
 from howcome.present.render import counted
 from howcome.present.screen import say
 from howcome.retrieve.question import Question
 from howcome.settings import ACTIVE, Settings, read_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from howcome.learn.model_run import Estimate
 
 PRICES = (
     ("claude-haiku-4-5", 1.0, 5.0),
@@ -29,10 +32,6 @@ PRICES = (
 )
 """Models with the list prices of a million tokens read and written, in US dollars; of autumn 2025."""
 
-TRIED_SESSIONS, TRIED_WORDS, MIN_TRIED_WORDS = 20, 6, 3
-"""A question to begin with is looked for among the first words of so many sessions."""
-
-_LINE = re.compile(r"[^\w\s.'-]+")
 DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 """What is allowed a day where a model is turned on here: `howcome spending` and `howcome config set` change it."""
 
@@ -42,11 +41,11 @@ def question_that_finds() -> str:
     try:
         with open_existing() as app:
             everywhere = Scope.everything()
-            for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
-                words = _LINE.sub(" ", title_of(one.prompt)).split()[:TRIED_WORDS]
+            for one in app.events.recent_sessions(everywhere, 20):
+                words = re.sub(r"[^\w\s.'-]+", " ", title_of(one.prompt)).split()[:6]
                 question = Question(" ".join(words), everywhere, limit=2)
                 # more than the prompt itself
-                if len(words) >= MIN_TRIED_WORDS and len(app.search.find(question, by_words=True)) > 1:
+                if len(words) > 2 and len(app.search.find(question, by_words=True)) > 1:
                     return " ".join(words)
     except HowcomeError:  # nothing is stored, or it cannot be asked now
         pass

@@ -31,13 +31,10 @@ DAY_MS = 86_400_000
 
 
 class Row:
-    """One thing on the screen.
+    """One thing on the screen: what it says, and in further lines `details`.
 
-    Attributes:
-        text: What it says.
-        about: When, who, which: short parts, the id last. An empty one is left out.
-        details: Further lines.
-        is_whole: The text keeps its lines: somebody asked for all of it.
+    It is `about` when, who, which: short parts, the id last; an empty one is left out. The text keeps its lines when
+    somebody asked for all of it (`is_whole`).
     """
 
     __slots__ = ("about", "details", "is_whole", "text")
@@ -56,8 +53,9 @@ def is_terminal() -> bool:
 def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[str] = ()) -> None:
     """Prints rows, then notes. `words` stand out on a terminal."""
     if not is_terminal():
-        for line in (line for row in rows for line in _plain(row)):
-            echo_text(line)
+        for row in rows:
+            about = [f"{INDENT}{line}"] if (line := _about(row)) else []
+            echo_text("\n".join([_text(row), *about, *(2 * INDENT + plain_line(line) for line in row.details)]))
         for note in notes:
             echo(note)
         return
@@ -92,15 +90,10 @@ def show_table(
     cells: Sequence[Sequence[str]], widths: Sequence[int] = (), styles: Mapping[str, str] | None = None,
     notes: Sequence[str] = (), *, wraps: int = -1, err: bool = False,
 ) -> None:  # fmt: skip
-    """Prints columns, then notes; on a terminal one of them wraps, and what has an entry in `styles` has that style.
+    """Prints columns, then notes; the first columns are as wide as `widths` say, or wider, with the blanks behind them.
 
-    Args:
-        cells: What stands in each line.
-        widths: How wide the first columns are at least, with the blanks behind them.
-        styles: A cell's whole text to its style.
-        notes: What is printed below.
-        wraps: Which column has the room that the others leave.
-        err: On standard error, as in a pipe.
+    On a terminal the column `wraps` has the room that the others leave, and a cell whose whole text has an entry in
+    `styles` has that style. On standard error (`err`) it is printed as in a pipe.
     """
     rows = [[plain_line(cell) for cell in row] for row in cells]
     count = max(map(len, rows), default=0)
@@ -220,11 +213,6 @@ def _is_colored() -> bool:
 
 def _text(row: Row) -> str:
     return plain(row.text) if row.is_whole else plain_line(row.text)
-
-
-def _plain(row: Row) -> list[str]:
-    about = [f"{INDENT}{line}"] if (line := _about(row)) else []
-    return [_text(row), *about, *(2 * INDENT + plain_line(line) for line in row.details)]
 
 
 def _about(row: Row) -> str:
