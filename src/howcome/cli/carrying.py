@@ -156,8 +156,7 @@ def _from_markdown(
         count += 1
         if not is_trial:
             app.memories.update(known.id, text=line.text, type=line.type, is_person=True)
-    roots = {markdown.EVERYWHERE: None, "": here}
-    at_ms = now_ms()
+    roots, at_ms = {markdown.EVERYWHERE: None, "": here}, now_ms()
     values = [(line.number, markdown.as_export(line, roots.get(line.project, line.project), at_ms)) for line in new]
     return count, [(0, HEAD), *values]
 
@@ -185,13 +184,13 @@ def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool
         "outside": done.outside, "left_out": done.left_out, "still_here": done.still_here, "is_dry_run": is_trial,
         "problems": [{"line": number, "reason": reason} for number, reason in done.problems],
     }  # fmt: skip
-    purged = f", {done.purged} left out because purged here" if done.purged else ""
-    stones = f", {counted(done.stones, 'mark')} of purged ones" if done.stones else ""
     would = "would be " if is_trial else ""
-    changed = f", {edited} {would}corrected" if edited else ""
-    lines = [f"{done.added} {would}added, {done.known} known already{changed}{purged}{stones}"]
-    lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
-    report(facts, lines, as_json=as_json)
+    said = [f"{done.added} {would}added", f"{done.known} known already"]
+    said += [f"{edited} {would}corrected"] if edited else []
+    said += [f"{done.purged} left out because purged here"] if done.purged else []
+    said += [f"{counted(done.stones, 'mark')} of purged ones"] if done.stones else []
+    still_here = [_still_here(done.still_here)] if done.still_here else []
+    report(facts, [", ".join(said), *_from_outside(done, words), *still_here], as_json=as_json)
     complain([f"line {number}: {reason}" for number, reason in done.problems], "more line")
 
 

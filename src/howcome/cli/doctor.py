@@ -6,7 +6,7 @@ import os
 
 import click
 
-from howcome.cli.arguments import confirm
+from howcome.cli.arguments import complain, confirm
 from howcome.cli.declared import JSON, click_command, option
 from howcome.doctor.base import Finding, Machine
 from howcome.doctor.report import examine, repair
@@ -63,8 +63,7 @@ def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
     try:
         confirm(question, yes=yes, err=err)
     except (click.Abort, UsageError) as error:
-        if str(error):
-            echo(f"howcome: {question}? {error}", err=True)
+        complain([f"{question}? {error}"] if str(error) else [])
         return False
     return True
 

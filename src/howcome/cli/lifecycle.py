@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
@@ -39,6 +39,8 @@ _PLANNED = {
 }  # fmt: skip
 _SHOWN = 5
 _UNCHANGED = ("unchanged", "kept", "nothing")
+Reports: TypeAlias = Sequence[FileReport]
+_shown = click.format_filename
 _FORMS = "How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+)."
 _FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
 _DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
@@ -77,7 +79,7 @@ def init(
       howcome init --agent claude-code --agent codex
       howcome init --scope project --no-import --dry-run
     """
-    _require_form(hook_form)
+    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(hook_form)  # whose option it is
     options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
     root = project_root(os.getcwd()) if scope == "project" else ""
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
@@ -219,15 +221,10 @@ def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_ru
     ]
 
 
-def _require_form(form: str) -> None:
-    """Refuse a form of hooks that the default client, whose option it is, may not know."""
-    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(form)
-
-
 def _portable(owner: Owner) -> Owner:
     """An owner whose hooks the client on PATH knows: the form `mcp` gives way where that is not sure."""
     try:
-        _require_form(owner.options.get("hook_form", "auto"))
+        lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(owner.options.get("hook_form", "auto"))
     except LifecycleError:
         return Owner(owner.agent, owner.scope, owner.root, {**owner.options, "hook_form": "auto"})
     return owner
@@ -271,15 +268,15 @@ def _connected(agents: Sequence[str]) -> list[Owner]:
     return owners + (lifecycle.graduated_owners() if is_all else [])
 
 
-def _changed(planned: Sequence[FileReport]) -> set[str]:
+def _changed(planned: Reports) -> set[str]:
     return {report.agent for report in planned if report.outcome not in _UNCHANGED}
 
 
-def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
+def _if_any(planned: Reports, question: str) -> list[str]:
     return [question] if _changed(planned) else []
 
 
-def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
+def _notes(reports: Reports, owners: Sequence[Owner]) -> list[str]:
     """What the user should know about the files that were written."""
     notes, wirings = [], {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners}
     for report in reports:
@@ -304,17 +301,15 @@ def _named(owners: Sequence[Owner]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "no agent"
 
 
-def _announce(
-    does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path | None, *, err: bool
-) -> None:
+def _announce(does: str, owners: Sequence[Owner], planned: Reports, home: Path | None, *, err: bool) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
     echo(f"{does} {_named(owners)}:", err=err)
     cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
     cells = cells or [("  nothing to do", "")]
-    wirings = {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners if home is not None}
-    trusting = [name for name, wiring in wirings.items() if wiring.trust_server]
-    cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
-    cells += [("  memory", _shown(home))] if home is not None else []
+    if home is not None:
+        trusting = dict.fromkeys(owner.agent for owner in owners if lifecycle.agent_of(owner).wiring.trust_server)
+        cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
+        cells.append(("  memory", _shown(home)))
     show_table(cells, widths=(20,), err=err)
 
 
@@ -334,7 +329,7 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
 
 
-def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
+def _say_installed(reports: Reports, notes: Sequence[str]) -> None:
     changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
     echo("Connected." if changed else "It was connected already; nothing was changed.")
     if backup := next((report.backup for report in changed if report.backup), None):
@@ -343,7 +338,7 @@ def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
         say(f"Note: {note}")
 
 
-def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
+def _say_uninstalled(reports: Reports, *, is_purge: bool) -> None:
     if not reports:
         echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
     for report in reports:
@@ -365,12 +360,8 @@ def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, k
         echo(f"{_named(others)} stays connected{settings}: `howcome uninstall` disconnects it.")
 
 
-def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
+def _finish(as_json: bool, reports: Reports, home: Path, **more: object) -> None:
     if as_json:
         changed = any(report.outcome not in _UNCHANGED for report in reports)
         value = {"home": home, "changed": changed, "files": [report._asdict() for report in reports], **more}
         echo_text(json_line(value, indent=2))
-
-
-def _shown(path: Path) -> str:
-    return click.format_filename(path)

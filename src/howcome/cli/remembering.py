@@ -19,7 +19,7 @@ from howcome.memory.text import cleaned, owner
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line
 from howcome.present.screen import is_terminal, memory_brief, memory_row, report, show_rows
-from howcome.present.terminal import echo, echo_text
+from howcome.present.terminal import echo
 from howcome.present.views import memory_view
 
 _SHOWN_TRACES = 5
@@ -29,6 +29,7 @@ _TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
 _STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
 _AS_IS = option("--as-is", help="Keep the words as they are, first person and feelings, too.")
 _ALSO = option(metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
+_EVIDENCE = option(metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
 _OWNER = option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
@@ -57,9 +58,7 @@ def remember(
     project: str | None = option(metavar="PROJECT", help="It holds in this project: its folder, or its name."),
     also: tuple[str, ...] = _ALSO,
     agent: str | None = option(metavar="ID", help="The agent that owns it: no other agent changes or forgets it."),
-    evidence: tuple[str, ...] = option(
-        metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated."
-    ),
+    evidence: tuple[str, ...] = _EVIDENCE,
     as_is: bool = _AS_IS,
     as_json: bool = JSON,
 ) -> None:
@@ -85,13 +84,9 @@ def remember(
     with _open_to_keep(given, (*([project] if project is not None else ()), *also), agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
-            given,
-            type=type or words.DEFAULT_TYPE,
-            project=root,
-            also=[root_of(app, folder) for folder in also],
-            agent=agent,
-            evidence=evidence,
-        )
+            given, type=type or words.DEFAULT_TYPE, project=root, also=[root_of(app, folder) for folder in also],
+            agent=agent, evidence=evidence,
+        )  # fmt: skip
         has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
@@ -112,7 +107,6 @@ def remember(
 
 
 def _known(memory: Memory, given: str) -> str:
-    """Which memory is there, and in which words, if they are others."""
     is_equal = words.normalized(memory.text) == words.normalized(given)
     return f"known already: {memory.id}" + ("" if is_equal else f"  {squeeze(memory.text, 220)}")
 
@@ -155,15 +149,9 @@ def update(
     with open_existing() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
-            old.key.hex(),
-            text=new,
-            type=type,
-            status=status,
-            agent=agent,
-            is_person=agent is None,
-            also=[root_of(app, folder) for folder in also],
-            not_in=[root_of(app, folder) for folder in not_in],
-        )
+            old.key.hex(), text=new, type=type, status=status, agent=agent, is_person=agent is None,
+            also=[root_of(app, folder) for folder in also], not_in=[root_of(app, folder) for folder in not_in],
+        )  # fmt: skip
     supersedes = memory.supersedes == old.row
     line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
     if memory.roots != old.roots:
@@ -231,23 +219,20 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
             echo(memory_brief(memory_view(memory), now_ms()), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         purged = app.memories.purge(memory.key.hex())
-    if as_json:
-        names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
-        echo(json_line({name: getattr(purged, name) for name in names}))
-    else:
-        echo_text(_erased(purged))
-        if purged.unseen:
-            echo(f"not looked into: {purged.unseen}")
+    names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
+    unseen = [f"not looked into: {purged.unseen}"] if purged.unseen else []
+    facts = {name: getattr(purged, name) for name in names}
+    report(facts, [*_erased(purged), *unseen], as_json=as_json)
     if purged.is_gone is None or _strays(purged):
         raise click.exceptions.Exit(1)
 
 
-def _erased(done: PurgeReport) -> str:
+def _erased(done: PurgeReport) -> list[str]:
     if done.is_gone:
         where = "in no table of the store" if done.unseen else "nowhere in the store's files"
-        return f"{done.id} is erased: its words are {where}; only the id is kept"
+        return [f"{done.id} is erased: its words are {where}; only the id is kept"]
     if done.is_gone is None:
-        return f"{done.id} is erased, but whether anything is left of it was not verified: {done.problem}"
+        return [f"{done.id} is erased, but whether anything is left of it was not verified: {done.problem}"]
     lines = [f"{done.id} is erased, but the same words, or much of them, still stand in the store:"]
     if done.events:
         lines.append(f"  {_named(done.events, 'event')}: a session said them, and purge leaves what was said")
@@ -255,7 +240,7 @@ def _erased(done: PurgeReport) -> str:
         lines.append(f"  {_named(done.memories, 'memory', 'memories')}: `howcome purge {done.memories[0]}`")
     if strays := _strays(done):
         lines.append(f"  {', '.join(strays)}: end the agents' sessions and purge it again; delete copies of yours")
-    return "\n".join(lines)
+    return lines
 
 
 def _named(ids: list[str], one: str, many: str = "") -> str:

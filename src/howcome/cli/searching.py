@@ -29,8 +29,6 @@ from howcome.present.views import contradiction_of, hit_view, kind_of
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
-MAX_QUESTION_CHARS = 200
-
 
 @command
 def search(
@@ -118,7 +116,7 @@ def _answers(
 
 def _then(question: Question) -> list[str]:
     """For a question that speaks of one time, what lists the sessions of that time."""
-    spoken = spans(" ".join(question.concepts)[:MAX_QUESTION_CHARS], now_ms())
+    spoken = spans(" ".join(question.concepts)[:200], now_ms())
     if len(spoken) != 1 or spoken[0].since_ms is None:
         return []
     before = f" --before {iso_day(spoken[0].before_ms)}" if spoken[0].before_ms is not None else ""

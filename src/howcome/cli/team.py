@@ -154,7 +154,7 @@ def status(
     said = []
     for one in tokens:
         ends = f"revoked {one.revoked}" if one.revoked else f"until {one.expires or 'revoked'}"
-        where = ", ".join(one.repositories) if one.repositories else "all repositories"
+        where = ", ".join(one.repositories or ()) or "all repositories"
         used = f"last used {one.last_used}" if one.last_used else "never used"
         said.append(f"{one.number}  {one.person}  {one.hint}…  {one.scope}, {where}  {ends}  {used}")
     _say({"team": name, "tokens": [asdict(one) for one in tokens]}, said or ["no token yet"], as_json=as_json)
