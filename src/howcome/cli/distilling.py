@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import App, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, open_store, option_ms, sessions_of
 from howcome.cli.declared import JSON, SINCE, argument, click_command, option
 from howcome.domain.rationales import parts_of
@@ -89,7 +89,7 @@ def distil(
     say(*_lines(report, scope, of_files), *(_model_lines(by_model) if by_model else ()))
     rows: list[Row] = []
     for view, evidence in chosen:
-        rows += [memory_row(view, now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+        rows += [memory_row(view, is_whole=True), *evidence_rows(evidence)]
     if rows:
         show_rows(rows)
 
@@ -233,7 +233,7 @@ def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
 
 def _shown(event: StoredEvent) -> Row:
     asked, *rest = parts_of(event.text or event.excerpt)
-    when, project = day(iso_time(event.ts_ms), now_ms()), event.project.rpartition("/")[2]
+    when, project = day(iso_time(event.ts_ms)), event.project.rpartition("/")[2]
     return Row(asked, (when, project, f"session {event.session[:8]}", event.id), rest)
 
 
@@ -274,12 +274,11 @@ def _step_lines(steps: Sequence[Step], *, is_undone: bool, is_dry_run: bool) -> 
     """A diff, and how many of each."""
     if not steps:
         return ["Nothing to take back." if is_undone else "Nothing to tidy up."]
-    now, lines = now_ms(), list[str]()
-    marks = ("+", " ") if is_undone else ("-", "+")
+    lines, marks = list[str](), ("+", " ") if is_undone else ("-", "+")
     sleeping = [one for one in steps if one.what == ASLEEP]
     shown = [pair for one in steps if one.what != ASLEEP for pair in zip(marks, (one.memory, one.kept), strict=True)]
-    lines += [f"{mark} {memory_brief(memory_view(memory), now)}" for mark, memory in shown]
-    lines += [f"z {memory_brief(memory_view(one.memory), now)}" for one in sleeping[:SHOWN_ASLEEP]]
+    lines += [f"{mark} {memory_brief(memory_view(memory))}" for mark, memory in shown]
+    lines += [f"z {memory_brief(memory_view(one.memory))}" for one in sleeping[:SHOWN_ASLEEP]]
     lines += [f"z … {len(sleeping) - SHOWN_ASLEEP} more"] if len(sleeping) > SHOWN_ASLEEP else []
     counts = {name: sum(one.what == name for one in steps) for name in _COUNTED}
     told = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items() if count)

@@ -103,7 +103,7 @@ def memories(
     else:
         notes = [f"There are more: --limit {5 * limit}"] if len(found) > limit else [] if found else [nothing]
         views = [memory_view(memory) for memory in found[:limit]]
-        report_rows({"memories": views}, (memory_row(view, now_ms()) for view in views), notes=notes, as_json=as_json)
+        report_rows({"memories": views}, map(memory_row, views), notes=notes, as_json=as_json)
 
 
 def _listed(app: App, scope: Scope, wanted: MemoryFilter, limit: int, *, is_stale: bool) -> list[Memory]:
@@ -121,8 +121,8 @@ def _nothing(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) ->
 
 
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
-    views, now = [(name or "other", [*map(memory_view, some)]) for name, some in found], now_ms()
-    rows = (Row(f"{name} ({len(some)})", (), [memory_brief(one, now) for one in some]) for name, some in views)
+    views = [(name or "other", [*map(memory_view, some)]) for name, some in found]
+    rows = (Row(f"{name} ({len(some)})", (), [*map(memory_brief, some)]) for name, some in views)
     report_rows({"topics": [{"topic": name, "memories": some} for name, some in views]}, rows, as_json=as_json)
 
 
@@ -137,7 +137,7 @@ def _pair(pair: Review) -> Row:
     named = {"older": pair.older, "newer": pair.newer}
     if pair.newer.row == pair.older.row:
         del named["older" if pair.reason == words.IMPORTED else "newer"]
-    shown = [f"{name}: {memory_brief(memory_view(memory), now_ms())}" for name, memory in named.items()]
+    shown = [f"{name}: {memory_brief(memory_view(memory))}" for name, memory in named.items()]
     return Row(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}", (), shown)
 
 
@@ -166,19 +166,18 @@ def _settled(pair: Review) -> str:
 
 def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[Row], list[str]]:
     """Where a memory is from: its chain, every time it was said, in which words, and what bears it out."""
-    now = now_ms()
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
     said, wordings = app.memories.said(memory), app.memories.wordings(memory)
     evidence = evidence_view(app.events.cited(memory.evidence))
     lines = [f"{memory.source}, {memory.origin}, {memory.level}"]
     lines += [f"also in: {root}" for root in memory.also]
-    lines += [f"replaced: {memory_brief(memory_view(other), now)}" for other in chain[:place]]
-    lines += [f"replaced by: {memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
-    lines += [f"said: {day(iso_time(ts_ms), now)}  {event}" for ts_ms, event in said]
+    lines += [f"replaced: {memory_brief(memory_view(other))}" for other in chain[:place]]
+    lines += [f"replaced by: {memory_brief(memory_view(other))}" for other in chain[place + 1 :]]
+    lines += [f"said: {day(iso_time(ts_ms))}  {event}" for ts_ms, event in said]
     lines += [f"also said as: {text}" for text in wordings]
     by_model = app.learn.reasons_of(memory)
-    lines += [f"{op} by a model: {reason}  {day(iso_time(ts_ms), now)}" for op, reason, ts_ms in by_model]
+    lines += [f"{op} by a model: {reason}  {day(iso_time(ts_ms))}" for op, reason, ts_ms in by_model]
     row = memory_view(memory) | {
         "chain": [memory_view(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,
         "said": [{"ts": iso_time(ts_ms), "event": event} for ts_ms, event in said],
@@ -186,7 +185,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[Row], list[s
     }  # fmt: skip
     app.memories.count_access([memory])
     notes = [f"borne out by the file {memory.subject}"] if memory.source == words.CLIENT else []
-    return row, [memory_row(row, now, lines, is_whole=True), *evidence_rows(evidence, now)], notes
+    return row, [memory_row(row, lines, is_whole=True), *evidence_rows(evidence)], notes
 
 
 @command
@@ -242,7 +241,7 @@ def learnt(
         if memory_ids or session is not None:
             raise
         rows = []
-    shown = [memory_row(row, now_ms(), [] if undo else [_about(row)]) for row in rows]
+    shown = [memory_row(row, [] if undo else [_about(row)]) for row in rows]
     earlier = f"{counted(more, 'more memory', 'more memories')} of earlier sessions: howcome memories"
     undone = f"{counted(len(rows), 'memory is', 'memories are')} forgotten; `howcome restore ID` brings one back."
     note = (undone if rows else "Nothing to take back.") if undo else _WRONG if rows else _NOTHING_LEARNT
@@ -275,7 +274,7 @@ def _about(row: dict[str, object]) -> str:
     if int(str(row["projects"])) > 1:
         about += ", wished in another project, too (`howcome remember --global` keeps it everywhere)"
     about += "" if row["is_new"] else ", said again"
-    shown, said = (day(str(row[name] or row["ts"]), now_ms()) for name in ("ts", "said_at"))
+    shown, said = (day(str(row[name] or row["ts"])) for name in ("ts", "said_at"))
     when = f", {said}" if said != shown else ""  # the row has the other
     where = f"; {row['cited']}" if row["cited"] else ""
     return f"said by {_WHO.get(str(row['said_by']), row['said_by'])}{when}{about}{where}"

@@ -78,16 +78,15 @@ def _show_memory(app: App, memory: Memory) -> tuple[View, screen.Row]:
         "chain": [memory_view(other) for other in chain],
         "evidence": [{"id": ident, "summary": summary} for ident, summary in borne_out],
     }
-    now = now_ms()
-    more = [f"replaced: {screen.memory_brief(memory_view(other), now)}" for other in chain[:place]]
-    more += [f"replaced by: {screen.memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
+    more = [f"replaced: {screen.memory_brief(memory_view(other))}" for other in chain[:place]]
+    more += [f"replaced by: {screen.memory_brief(memory_view(other))}" for other in chain[place + 1 :]]
     more += [f"also in: {root}" for root in memory.also]
     more += [f"contradicts: {ident}" for ident in memory.contradicts]
     more += [f"its file {AGAINST[memory.standing]}"] if memory.standing in AGAINST else []
     more += [f"borne out by: {'not in this store' if said is None else said}  {ident}" for ident, said in borne_out]
     app.memories.count_access([memory])
     more += [f"read {counted(memory.access_count, 'time')}"] if memory.access_count else []
-    return row, screen.memory_row(row, now, more, is_whole=True)
+    return row, screen.memory_row(row, more, is_whole=True)
 
 
 @command
@@ -134,10 +133,10 @@ def timeline(
     if markdown:
         echo_text("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
         return
-    began = next((screen.day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
+    began = next((screen.day(row["ts"]) for row in rows if row["ts"]), "undated")
     what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
     if full:
-        about = [(screen.day(row["ts"], now_ms()), kind_of(row), row["id"]) for row in rows]
+        about = [(screen.day(row["ts"]), kind_of(row), row["id"]) for row in rows]
         whole = [screen.Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)]
         screen.show_rows(whole, notes=[what])
     else:
@@ -244,5 +243,4 @@ def _history(path: str, limit: int, *, as_json: bool) -> None:
 
 
 def _rows(view: View) -> list[screen.Row]:
-    now = now_ms()
-    return [screen.Row(*one) for one in told(view, lambda time: screen.day(time, now))]
+    return [screen.Row(*one) for one in told(view, screen.day)]

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from howcome.app import App, now_ms
+from howcome.app import App
 from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, open_store, root_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
@@ -99,7 +99,7 @@ def remember(
     notes += [_redacted(redacted)] if redacted else []
     if is_terminal():
         kept = "kept" if is_new else "known already"
-        show_rows([memory_row(memory_view(memory), now_ms(), is_whole=True)], notes=[", ".join([kept, *notes])])
+        show_rows([memory_row(memory_view(memory), is_whole=True)], notes=[", ".join([kept, *notes])])
         return
     echo(memory.id if is_new else _known(memory, given))
     for line in [f"kept as a {memory.type}: {memory.text}", *notes] if is_new else notes:
@@ -216,7 +216,7 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
     with open_existing() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            echo(memory_brief(memory_view(memory), now_ms()), err=as_json)
+            echo(memory_brief(memory_view(memory)), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         purged = app.memories.purge(memory.key.hex())
     names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")

@@ -153,7 +153,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
         marks += [memory.cited] if memory.evidence else []
     marks += [f"[{on_branch(item.unmerged)}]"] if item.unmerged else []
     marks += [view["project"] or "everywhere"] if is_everywhere else []
-    about = (day(view["ts"], now_ms()), kind_of(view), *marks, item.id)
+    about = (day(view["ts"]), kind_of(view), *marks, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
     return Row(item.passage, about, [*asked, *_explanation_lines(item)])
 

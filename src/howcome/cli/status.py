@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from howcome.app import App, now_ms, open_app
+from howcome.app import App, open_app
 from howcome.cli.arguments import open_existing
 from howcome.cli.declared import JSON, command, option
 from howcome.clients.discover import Found, known_transcripts
@@ -128,8 +128,8 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read" if rows else none),
-        ("last read", day(facts["last_ingest"], now_ms()) if facts["last_ingest"] else "never"),
-        ("last hook", day(facts["last_hook"], now_ms()) if facts["last_hook"] else "not known"),
+        ("last read", day(facts["last_ingest"]) if facts["last_ingest"] else "never"),
+        ("last hook", day(facts["last_hook"]) if facts["last_hook"] else "not known"),
         ("unread", f"{in_units(unread['bytes'])} in {counted(unread['files'], 'file')}" if unread["files"] else "none"),
         ("index", f"{counted(lag, 'row')} behind" if lag else "holds every row"),
         ("vectors", _vectors(facts["embedding"])),
@@ -162,7 +162,7 @@ def _logged(line: str) -> str:
     """A line of the hooks' log, with its time as a person writes it."""
     time, _, what = line.partition(" ")
     try:
-        return f"{day(time, now_ms())}  {what}"
+        return f"{day(time)}  {what}"
     except ValueError:  # somebody else's line
         return line
 

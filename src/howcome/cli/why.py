@@ -91,7 +91,7 @@ def _row(view: View) -> Row:
     """A prompt: what it was told, then what was considered, and what became of each."""
     asked = f"“{squeeze(view['prompt'], 100)}”" if view["prompt"] else _HOOKS.get(view["hook"], view["hook"])
     told = f"{counted(view['lines'], 'line')}, {view['tokens']} tokens" if view["tokens"] else "nothing"
-    about = (day(view["ts"], now_ms()), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
+    about = (day(view["ts"]), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
     return Row(f"{asked} was told: {told}{because(view['rule'])}", about, considered_lines(view["considered"]))
 
 
