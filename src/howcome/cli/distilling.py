@@ -169,11 +169,9 @@ def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
     lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated", *by_files]
-    for count, why in (
-        (report.folded, "another one says the same"),
-        (report.removed - report.folded, "no session bears that out any more"),
-    ):
-        lines += [f"{counted(count, 'memory', 'memories')} taken away: {why}"] if count else []
+    gone = {"another one says the same": report.folded}
+    gone["no session bears that out any more"] = report.removed - report.folded
+    lines += [f"{counted(count, 'memory', 'memories')} taken away: {why}" for why, count in gone.items() if count]
     lines += [f"left out: {_reasons(report.rejected)}"] if report.rejected else []
     if report.contradictions:
         pairs = counted(report.contradictions, "pair")

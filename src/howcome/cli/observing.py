@@ -60,11 +60,11 @@ def observe(
     settings = read_settings(os.environ)
     if discard:
         counts = spool_counts(settings.home)
-        dead = counted(int(str(counts["dead"])), "dead letter")
+        dead = int(str(counts["dead"]))
         if counts["dead_files"]:
-            confirm(f"Delete {dead} for good", yes=yes, err=as_json)
-        discarded = counts["dead"] if discard_dead(settings.home) else 0
-        report({"discarded": discarded}, [f"{dead if discarded else '0 dead letters'} deleted"], as_json=as_json)
+            confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
+        discarded = dead if discard_dead(settings.home) else 0
+        report({"discarded": discarded}, [f"{counted(discarded, 'dead letter')} deleted"], as_json=as_json)
     elif retry:
         _finish(settings, None, _move(settings, retry=True), as_json=as_json)
     elif not os.environ.get(ACTIVE):

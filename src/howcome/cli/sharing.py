@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
     from howcome.memory.team_server import TeamReport
 
-MAX_KEY_CHARS = 1000
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
 Keep a copy of it: nobody opens the files without it.
 Now run: howcome sync
@@ -32,7 +31,6 @@ _COMMIT = (
     "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
     " .git/hooks/pre-commit, and make that executable"
 )
-MAX_TOKEN_CHARS = 200
 _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
@@ -95,7 +93,7 @@ def _key_of(file: str | None) -> str:
         return ""
     try:
         with click.open_file(file, errors="replace") as stream:
-            return str(stream.read(MAX_KEY_CHARS)).strip() or NO_KEY
+            return str(stream.read(1000)).strip() or NO_KEY
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
 
@@ -114,9 +112,7 @@ def _print_run(done: SyncReport, *, as_json: bool) -> None:
     _end(asdict(done), [*said, unread] if done.unreadable else said, done.problems, as_json=as_json)
 
 
-def _end(
-    facts: dict[str, object], said: list[str], problems: list[str], *, as_json: bool, is_bad: bool = False
-) -> None:
+def _end(facts: object, said: list[str], problems: list[str], *, as_json: bool, is_bad: bool = False) -> None:
     """Prints a report, and says what went wrong: the exit code is 1 then."""
     report(facts, said, as_json=as_json)
     complain([] if as_json else problems)
@@ -187,7 +183,7 @@ def join(url: str = argument(), as_json: bool = JSON) -> None:
       pass show acme-token | howcome team join https://team.example.org
     """
     is_asked = sys.stdin.isatty()
-    token = click.prompt("Token", hide_input=True, err=True) if is_asked else sys.stdin.readline(MAX_TOKEN_CHARS)
+    token = click.prompt("Token", hide_input=True, err=True) if is_asked else sys.stdin.readline(200)
     with open_store() as app:
         facts = app.sharing.team_server().join(clean_argument(url), str(token).strip())
     may = "read and write" if facts["scope"] == "write" else "read only"

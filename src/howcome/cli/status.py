@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from howcome.app import App, open_app
@@ -104,15 +105,12 @@ def _accounts(app: App) -> dict[str, object]:
     }
 
 
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
-
-
 def _folder_size(folder: str) -> int:
-    return sum(_size(os.path.join(parent, name)) for parent, _, names in os.walk(folder) for name in names)
+    size_bytes = 0
+    for path in (os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names):
+        with suppress(OSError):  # gone meanwhile
+            size_bytes += os.stat(path).st_size
+    return size_bytes
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:

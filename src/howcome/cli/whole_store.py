@@ -19,6 +19,7 @@ from howcome.present.screen import report
 from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, move_store, put_back
 
+_OLDER = "Shorten tool traffic that is older; else what the setting `tool_text_days` says."
 _SHOWN = (("events", "event"), ("sessions", "session"), ("memories", "memory", "memories"))
 """Tables, with the words for one row of them and for more."""
 
@@ -81,12 +82,7 @@ def _restore(settings: Settings, file: str | None, *, yes: bool, as_json: bool) 
 
 @click_command
 def compact(
-    days: int | None = option(
-        "--older-than",
-        type=range(1, 36_501),
-        metavar="DAYS",
-        help="Shorten tool traffic that is older; else what the setting `tool_text_days` says.",
-    ),
+    days: int | None = option("--older-than", type=range(1, 36_501), metavar="DAYS", help=_OLDER),
     dry_run: bool = option(help="Say what would be shortened; change nothing."),
     yes: bool = option("-y", help="Do not ask for confirmation."),
     as_json: bool = option("--json", help="Print the report as JSON."),
