@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from howcome.cli import reading, searching, status
-from howcome.cli.commands import SECTIONS, command_of
+from howcome.cli.declared import SECTIONS, command_of
 
 DECLARED = {"search": searching.search, "show": reading.show, "timeline": reading.timeline, "status": status.status}
 PLAIN = (

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 from howcome.app import App, now_ms, open_app
 from howcome.domain.memories import MAX_TEXT_CHARS
 from howcome.domain.stored import Scope
 from howcome.errors import MissingError, UsageError
 from howcome.present.moments import moment_ms
+from howcome.present.render import counted
 from howcome.present.terminal import ask_person, echo
 from howcome.settings import current_folder, read_settings
 
 MAX_INPUT_BYTES = 1 << 20
+SHOWN_PROBLEMS = 20
 _STANDARD_INPUT = ("-",)
 _ALL, _FOLDER = "or --all-projects", "or a folder that is there"
 _EVERY = "or leave out --project: then it is every project's sessions"
 UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
-
 
 SHORT_SESSION = 8
 """Any beginning of a session's id that no other has names it."""
@@ -34,21 +36,23 @@ def clean_argument(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def open_existing() -> App:
-    """The façade of a command that keeps nothing new: it leaves no store where there was none.
+def here() -> str:
+    """The folder that somebody is in."""
+    return clean_argument(current_folder(os.environ))
 
-    Raises:
-        StoreError: the store cannot be opened; StoreMissingError when there is none.
-    """
+
+def open_store() -> App:
+    """The façade of a command that may keep something: there is a store afterwards."""
+    return open_app(read_settings(os.environ))
+
+
+def open_existing() -> App:
+    """The façade of a command that keeps nothing new: StoreMissingError where there is no store, and none is left."""
     return open_app(read_settings(os.environ), create=False)
 
 
 def require_extra(extra: str, what: str, *packages: str) -> None:
-    """Refuses what needs packages that are not here.
-
-    Raises:
-        MissingError: some are not.
-    """
+    """Refuses what needs packages that are not here (MissingError)."""
     from importlib.util import find_spec
 
     if missing := [name for name in packages if find_spec(name) is None]:
@@ -57,43 +61,24 @@ def require_extra(extra: str, what: str, *packages: str) -> None:
 
 
 def check_scope(project: str | None, *, all_projects: bool) -> None:
-    """Nobody can mean both.
-
-    Raises:
-        click.UsageError: both were given.
-    """
+    """Nobody can mean both."""
     if all_projects and project is not None:
         import click
 
         raise click.UsageError("choose one of --all-projects and --project")
 
 
-def scope_of(app: App, project: str | None, *, all_projects: bool) -> Scope:
-    """Whose events and memories a command reads: this folder's project's, a named one's (its folder, its name), or all.
-
-    Raises:
-        UsageError: no project has that name, or several have it.
-    """
-    here = clean_argument(current_folder(os.environ))
-    if all_projects:
-        return Scope.everything(app.projects.scope_of(here).project_id)
-    if project is None:
-        return app.projects.scope_of(here)
-    return Scope.project(app.projects.named(clean_argument(project), here, _ALL)[0])
+def scope_of(app: App, project: str | None = None, *, all_projects: bool = False, other: str = _ALL) -> Scope:
+    """Whose events and memories a command reads: this folder's project's, a named one's (`other`: or else), or all."""
+    if project is not None and not all_projects:
+        return Scope.project(app.projects.named(clean_argument(project), here(), other)[0])
+    mine = app.projects.scope_of(here())
+    return Scope.everything(mine.project_id) if all_projects else mine
 
 
-def sessions_of(app: App, project: str | None, other: str = _EVERY) -> Scope:
-    """Whose sessions a command works on: a named project's (its folder, its name), or everybody's.
-
-    Where there is none of that name, `other` says what else can be done.
-
-    Raises:
-        UsageError: no project has that name, or several have it.
-    """
-    if project is None:
-        return Scope.everything()
-    here = clean_argument(current_folder(os.environ))
-    return Scope.project(app.projects.named(clean_argument(project), here, other)[0])
+def sessions_of(app: App, project: str | None) -> Scope:
+    """Whose sessions a command works on: a named project's, or everybody's."""
+    return Scope.everything() if project is None else scope_of(app, project, other=_EVERY)
 
 
 def is_unknown(scope: Scope) -> bool:
@@ -102,17 +87,12 @@ def is_unknown(scope: Scope) -> bool:
 
 
 def root_of(app: App, project: str | None) -> str:
-    """The folder for what a command keeps: this one, a named project's root, or a folder that is there.
-
-    Raises:
-        UsageError: there is no such project, and no such folder.
-    """
-    here = clean_argument(current_folder(os.environ))
+    """The folder for what a command keeps: this one, a named project's root, or a folder that is there."""
     if project is None:
-        return here
-    folder = os.path.normpath(os.path.join(here, os.path.expanduser(project)))
+        return here()
+    folder = os.path.normpath(os.path.join(here(), os.path.expanduser(project)))
     try:
-        return app.projects.named(clean_argument(project), here, _FOLDER)[1]
+        return app.projects.named(clean_argument(project), here(), _FOLDER)[1]
     except UsageError:
         if os.path.isdir(folder):
             return clean_argument(folder)
@@ -120,11 +100,7 @@ def root_of(app: App, project: str | None) -> str:
 
 
 def memory_text(given: tuple[str, ...]) -> str:
-    """The words of a memory: the arguments, or (`-`) standard input.
-
-    Raises:
-        UsageError: standard input is no text, or far too long.
-    """
+    """The words of a memory: the arguments, or (`-`) standard input (UsageError: no text, or far too long)."""
     if given != _STANDARD_INPUT:
         return clean_argument(" ".join(given))
     if sys.stdin.isatty():
@@ -138,17 +114,20 @@ def memory_text(given: tuple[str, ...]) -> str:
         raise UsageError(f"standard input is not UTF-8 (byte {error.start + 1})") from error
 
 
+def complain(problems: Sequence[str], *more: str) -> None:
+    """Says on standard error what went wrong; only the first of it, where `more` (as for `counted`) names the rest."""
+    shown = problems[:SHOWN_PROBLEMS] if more else problems
+    for problem in shown:
+        echo(f"howcome: {problem}", err=True)
+    if len(problems) > len(shown):
+        echo(f"howcome: and {counted(len(problems) - len(shown), *more)}", err=True)
+
+
 def confirm(*questions: str, yes: bool, err: bool) -> None:
-    """Asks all of them, before anything is done; with `yes` none.
+    """Asks all `questions` (without their mark) before anything is done; with `yes` none.
 
-    Args:
-        questions: What will be done, as questions without their mark.
-        yes: They are answered already.
-        err: Ask on standard error, because a report follows on standard output.
-
-    Raises:
-        click.Abort: Somebody said no.
-        UsageError: There is nobody to ask.
+    `err` is for a report that follows on standard output. Raises click.Abort: somebody said no; UsageError: nobody is
+    there to ask.
     """
     import click
 

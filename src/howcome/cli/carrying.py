@@ -1,20 +1,30 @@
-"""Memories by hand from one store to another: export and import."""
+"""Memories leave a store and come in: `howcome export`, `import-memories`; `graduate`, into a file that agents read."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import tempfile
+from collections.abc import Iterable
 from itertools import chain, islice
 
 import click
 
 from howcome.app import App, open_app
 from howcome.app.clock import now_ms
-from howcome.cli.arguments import check_scope, open_existing, scope_of
-from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.cli.arguments import (
+    check_scope,
+    complain,
+    confirm,
+    is_unknown,
+    open_existing,
+    open_store,
+    root_of,
+    scope_of,
+)
+from howcome.cli.declared import JSON, PROJECT, argument, click_command, option
 from howcome.domain.memories import MemoryFilter
-from howcome.errors import StoreMissingError
+from howcome.errors import StoreMissingError, UsageError
 from howcome.memory import markdown
 from howcome.memory.export import HEAD, MAX_LISTED
 from howcome.memory.importing import require_head
@@ -23,20 +33,18 @@ from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.screen import report
-from howcome.present.terminal import echo
+from howcome.present.terminal import echo_text
 from howcome.settings import current_folder, read_settings
+from howcome.wiring.graduation import AGENTS, CLAUDE, MEMORY, Graduation, refuse
 
-TYPE_CHECKING = False
 MARKDOWN = ".md"
-_SHOWN_PROBLEMS = 20
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+_SHOWN_IDS = 20
 
 
 def _open_to_import(*, is_trial: bool) -> App:
     """The store, made where there is none; a trial is then one over an empty store elsewhere."""
     if not is_trial:
-        return open_app(read_settings(os.environ))
+        return open_store()
     try:
         return open_existing()
     except StoreMissingError:
@@ -148,34 +156,26 @@ def _from_markdown(
         count += 1
         if not is_trial:
             app.memories.update(known.id, text=line.text, type=line.type, is_person=True)
-    roots = {markdown.EVERYWHERE: None, "": here}
-    at_ms = now_ms()
+    roots, at_ms = {markdown.EVERYWHERE: None, "": here}, now_ms()
     values = [(line.number, markdown.as_export(line, roots.get(line.project, line.project), at_ms)) for line in new]
     return count, [(0, HEAD), *values]
 
 
 def _still_here(ids: list[str]) -> str:
     """What somebody erased elsewhere is for them to erase here: an import never does."""
-    was, here = ("was", "is still here") if len(ids) == 1 else ("were", "are still here")
-    commands = ", ".join(f"`howcome purge {one}`" for one in ids[:_SHOWN_PROBLEMS])
-    more = ", …" if len(ids) > _SHOWN_PROBLEMS else ""
-    return f"{counted(len(ids), 'memory', 'memories')} {was} purged where this was written and {here}: {commands}{more}"
+    was, are = ("memory was", "is") if len(ids) == 1 else ("memories were", "are")
+    commands = [f"`howcome purge {one}`" for one in ids[:_SHOWN_IDS]] + ["…"] * (len(ids) > _SHOWN_IDS)
+    return f"{len(ids)} {was} purged where this was written and {are} still here: {', '.join(commands)}"
 
 
 def _from_outside(report: ImportReport, words: str) -> list[str]:
     """What an import did not believe, what is to be done, and how one's own are told."""
-    lines = []
-    if report.outside:
-        lines.append(
-            f"{report.outside} from outside: found when asked for, never said unasked, until you accept them:"
-            " howcome memories --review --all-projects"
-        )
-    if (count := report.left_out) == 1:
-        lines.append("1 mark of a purged one is left out: only your own files' are kept")
-    elif count:
-        lines.append(f"{count} marks of purged ones are left out: only your own files' are kept")
-    mine = f"If it is yours: howcome import-memories --mine {words}"
-    return [*lines, mine] if lines else []
+    found, marks = "found when asked for, never said unasked, until you accept them", report.left_out
+    review = f"{report.outside} from outside: {found}: howcome memories --review --all-projects"
+    lines = [review] if report.outside else []
+    left_out = counted(marks, "mark of a purged one is", "marks of purged ones are")
+    lines += [f"{left_out} left out: only your own files' are kept"] if marks else []
+    return [*lines, f"If it is yours: howcome import-memories --mine {words}"] if lines else []
 
 
 def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool, as_json: bool) -> None:
@@ -184,14 +184,64 @@ def _print_import(done: ImportReport, words: str, edited: int, *, is_trial: bool
         "outside": done.outside, "left_out": done.left_out, "still_here": done.still_here, "is_dry_run": is_trial,
         "problems": [{"line": number, "reason": reason} for number, reason in done.problems],
     }  # fmt: skip
-    purged = f", {done.purged} left out because purged here" if done.purged else ""
-    stones = f", {counted(done.stones, 'mark')} of purged ones" if done.stones else ""
     would = "would be " if is_trial else ""
-    changed = f", {edited} {would}corrected" if edited else ""
-    lines = [f"{done.added} {would}added, {done.known} known already{changed}{purged}{stones}"]
-    lines += _from_outside(done, words) + ([_still_here(done.still_here)] if done.still_here else [])
-    report(facts, lines, as_json=as_json)
-    for number, reason in done.problems[:_SHOWN_PROBLEMS]:
-        echo(f"howcome: line {number}: {reason}", err=True)
-    if len(done.problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {counted(len(done.problems) - _SHOWN_PROBLEMS, 'more line')}", err=True)
+    said = [f"{done.added} {would}added", f"{done.known} known already"]
+    said += [f"{edited} {would}corrected"] if edited else []
+    said += [f"{done.purged} left out because purged here"] if done.purged else []
+    said += [f"{counted(done.stones, 'mark')} of purged ones"] if done.stones else []
+    still_here = [_still_here(done.still_here)] if done.still_here else []
+    report(facts, [", ".join(said), *_from_outside(done, words), *still_here], as_json=as_json)
+    complain([f"line {number}: {reason}" for number, reason in done.problems], "more line")
+
+
+@click_command
+def graduate(
+    name: str | None = option("--file", type=(CLAUDE, AGENTS, MEMORY), help="Which; else the first that is there."),
+    project: str | None = PROJECT,
+    remove: bool = option(help="Take the block out: the file is what it was, byte for byte."),
+    refused: str | None = option("--refuse", metavar="MEMORY", help="Propose this memory no more."),
+    proposed: str | None = option("--propose", metavar="MEMORY", help="Propose a refused memory again."),
+    yes: bool = option("-y", help="Do not ask for confirmation."),
+    dry_run: bool = option(help="Show the diff; change nothing."),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
+    """Propose what is proven for a file that the agent reads into each session: decisions, patterns and dependencies
+    that were said in three sessions, or asked for twice, and never contradicted. They go into a marked block at the end
+    of CLAUDE.md or AGENTS.md (whichever the project has), or of the agent's own MEMORY.md.
+
+    It shows a diff and writes on a yes. Run it again to bring the block up to date: what was forgotten, changed or
+    contradicted since is taken out. What the file says is not said once more with prompts.
+
+    \b
+    Examples:
+      howcome graduate
+      howcome graduate --file AGENTS.md --yes
+      howcome graduate --refuse mem-3f9a
+      howcome graduate --remove
+    """  # noqa: D205 - the first paragraph is what people read first
+    if refused and proposed:
+        raise click.UsageError("--refuse and --propose exclude each other")
+    with open_existing() as app:
+        if refused or proposed:
+            one = app.memories.get(str(refused or proposed))
+            changed = refuse(one, is_refused=bool(refused))
+            said = f"{one.id} is proposed {'no more' if refused else 'again'}" if changed else "It is so already"
+            report({"id": one.id, "is_refused": bool(refused), "changed": changed}, [f"{said}."], as_json=as_json)
+            return
+        scope, root = scope_of(app, project), root_of(app, project)
+        if is_unknown(scope):
+            raise UsageError(f"nothing is stored of {root}; `howcome projects` lists what there is")
+        found = Graduation(app, scope, root, name=name, is_removal=remove)
+    diff = found.diff
+    if not as_json:
+        fine = "the file says it as it is." if found.lines else "nothing is proven that your files do not say."
+        for line in diff or [f"Nothing to change: {'the block is not there.' if remove else fine}"]:
+            echo_text(line)
+    outcome = "nothing"
+    if diff and not dry_run:
+        confirm(f"Write {found.path}", yes=yes, err=as_json)
+        outcome = found.write().outcome
+    facts = {"file": str(found.path), "lines": found.lines, "diff": "\n".join(diff), "outcome": outcome}
+    hint = " (`howcome graduate --remove` takes it out)" if found.lines else ""
+    done = [f"{outcome}: {found.path}{hint}"] if diff and not dry_run else []
+    report(facts | {"is_dry_run": dry_run}, done, as_json=as_json)

@@ -13,25 +13,16 @@ from pathlib import Path
 import click
 import tomlkit
 
+from howcome import settings
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import SettingsError, UsageError
 from howcome.files import write_whole
 from howcome.present.screen import report
 from howcome.present.terminal import echo, error_stream
-from howcome.settings import (
-    CONFIG_NAME,
-    FIELDS,
-    Field,
-    check_value,
-    checked_config,
-    home_folder,
-    parse_text,
-    read_config,
-    read_settings,
-)
 from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
 
-_BY_NAME = {field.name: field for field in FIELDS}
+_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
+_BY_NAME = {field.name: field for field in settings.FIELDS}
 
 
 @click.group()
@@ -53,11 +44,9 @@ def list_(
     with_defaults: bool = option("--all", help="Those that are as they came, too."), as_json: bool = JSON
 ) -> None:
     """List the settings that somebody chose, each with its value and where that comes from."""
-    found = [_state(field) for field in FIELDS]
-    chosen = [one for one in found if with_defaults or one["from"] != "default"]
-    lines = [f"{one['name']} = {_written(one['value'])}  ({one['from']})" for one in chosen]
+    chosen = [one for one in map(_state, settings.FIELDS) if with_defaults or one["from"] != "default"]
     nothing = ["everything is as it came; `howcome config list --all` shows it"]
-    report({"settings": chosen}, lines or nothing, as_json=as_json)
+    report({"settings": chosen}, [*map(_line, chosen)] or nothing, as_json=as_json)
 
 
 @click_command
@@ -65,8 +54,8 @@ def get(name: str = argument(), as_json: bool = JSON) -> None:
     """Print the value of a setting, a list's one a line; nothing where it is empty."""
     one = _state(_field(name))
     value = one["value"]
-    parts = () if value == "" else value if isinstance(value, tuple) else (value,)
-    report(one, [part if isinstance(part, str) else _written(part) for part in parts], as_json=as_json)
+    parts = value if isinstance(value, tuple) else () if value == "" else (_written(value),)
+    report(one, parts, as_json=as_json)
 
 
 @click_command
@@ -81,7 +70,7 @@ def set_(
     if len(values) > 1 and not is_list:
         raise UsageError(f"{name} takes one value, not {len(values)}: put quotes around it")
     try:
-        value = check_value(field, values, name) if is_list else parse_text(field, values[0], name)
+        value = settings.check_value(field, values, name) if is_list else settings.parse_text(field, values[0], name)
     except SettingsError as error:  # a slip at the prompt: the settings themselves are as they were
         raise UsageError(str(error)) from error
     write_settings({name: list(value) if isinstance(value, tuple) else value})
@@ -91,19 +80,18 @@ def set_(
 @click_command
 def unset(name: str = argument(), as_json: bool = JSON) -> None:
     """Take a setting out of config.toml, so that its default counts again."""
-    field, before = _field(name), read_snapshot(_path())
-    document = _document(before)
-    if name in document:
-        document.remove(name)
-        _keep(tomlkit.dumps(document).encode(), before)
+    field = _field(name)
+    if name in _document(read_snapshot(_path())):
+        write_settings({}, without=name)
     _say(field, as_json=as_json)
 
 
-def write_settings(values: Mapping[str, object]) -> None:
-    """Writes settings into config.toml, where everything else stays as it is."""
+def write_settings(values: Mapping[str, object], without: str = "") -> None:
+    """Writes settings into config.toml, and takes one out; everything else there stays as it is."""
     before = read_snapshot(_path())
     document = _document(before)
     document.update(values)
+    document.pop(without, None)
     _keep(tomlkit.dumps(document).encode(), before)
 
 
@@ -111,7 +99,7 @@ def write_settings(values: Mapping[str, object]) -> None:
 def edit() -> None:
     """Open config.toml in your editor ($VISUAL, $EDITOR, or vi); it is kept only when it can be read."""
     before = read_snapshot(_path())
-    draft = before.target.with_name(f"{CONFIG_NAME}.{os.getpid()}.draft")
+    draft = before.target.with_name(f"{settings.CONFIG_NAME}.{os.getpid()}.draft")
     write_whole(str(draft), before.data if before.data is not None else _EMPTY.encode())
     try:
         _run_editor(str(draft))
@@ -140,16 +128,13 @@ def _run_editor(draft: str) -> None:
         raise UsageError(f"{words[0]} ended with {code}; nothing was changed")
 
 
-_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
-
-
 def _path() -> Path:
-    home = Path(home_folder(os.environ))
+    home = Path(settings.home_folder(os.environ))
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return home / CONFIG_NAME
+    return home / settings.CONFIG_NAME
 
 
-def _field(name: str) -> Field:
+def _field(name: str) -> settings.Field:
     if name not in _BY_NAME:
         meant = get_close_matches(name, _BY_NAME, n=1)
         hint = f"did you mean {meant[0]}?" if meant else "`howcome config list --all` names them"
@@ -157,14 +142,11 @@ def _field(name: str) -> Field:
     return _BY_NAME[name]
 
 
-def _state(field: Field) -> dict[str, object]:
+def _state(field: settings.Field) -> dict[str, object]:
     """A setting's name, value, and where that comes from."""
-    value = getattr(read_settings(os.environ), field.name)
-    place = "default"
-    if field.variable in os.environ:
-        place = field.variable
-    elif field.name in read_config(home_folder(os.environ)):
-        place = CONFIG_NAME
+    value = getattr(settings.read_settings(os.environ), field.name)
+    is_written = field.name in settings.read_config(settings.home_folder(os.environ))
+    place = field.variable if field.variable in os.environ else settings.CONFIG_NAME if is_written else "default"
     return {"name": field.name, "value": value, "from": place, "default": field.default}
 
 
@@ -178,21 +160,25 @@ def _written(value: object) -> str:
 
 
 def _document(before: Snapshot) -> tomlkit.TOMLDocument:
-    checked_config(before.data or b"", str(before.path))  # what cannot be read is said, and left as it is
+    settings.checked_config(before.data or b"", str(before.path))  # what cannot be read is said, and left as it is
     return tomlkit.parse(before.data.decode() if before.data is not None else _EMPTY)
 
 
 def _keep(data: bytes, before: Snapshot) -> None:
     """Puts a file that can be read in the place of what was there, unless somebody else wrote it meanwhile."""
-    checked_config(data, str(before.path))
+    settings.checked_config(data, str(before.path))
     replace_file(before, data)
 
 
-def _say(field: Field, *, as_json: bool) -> None:
+def _line(one: dict[str, object]) -> str:
+    return f"{one['name']} = {_written(one['value'])}  ({one['from']})"
+
+
+def _say(field: settings.Field, *, as_json: bool) -> None:
     one = _state(field)
-    report(one, [f"{field.name} = {_written(one['value'])}  ({one['from']})"], as_json=as_json)
+    report(one, [_line(one)], as_json=as_json)
     if one["from"] == field.variable and not as_json:
-        echo(f"the variable {field.variable} counts more than {CONFIG_NAME}: unset it", err=True)
+        echo(f"the variable {field.variable} counts more than {settings.CONFIG_NAME}: unset it", err=True)
 
 
 for _command in (list_, get, set_, unset, edit):

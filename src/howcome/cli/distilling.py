@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 import click
 
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, option_ms, sessions_of
-from howcome.cli.declared import JSON, argument, click_command, option
-from howcome.domain.memories import Memory
+from howcome.app import App, open_app
+from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, open_store, option_ms, sessions_of
+from howcome.cli.declared import JSON, SINCE, argument, click_command, option
 from howcome.domain.rationales import parts_of
 from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.stored import Scope, StoredEvent
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
 UNDO = "undo"
 _COUNTED = {MERGED: "merged into another", RESOLVED: "replaced by what you said last", ASLEEP: "asleep"}
 SHOWN_ASLEEP = 20
-"""Of memories that fall asleep so many are listed; `--json` has all."""
-
-_Sampled: TypeAlias = tuple[Memory, list[dict[str, object]]]
 _COUNTS = ("sessions", "candidates", "added", "updated", "duplicates", "contradictions", "rejected", "seconds")
 MAX_SHOWN = 1000
 _OF_RATIONALES = ("sessions", "added", "replaced", "asked", "by_model", "seconds")
@@ -49,7 +44,7 @@ _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules
 
 @click_command
 def distil(
-    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    since: str | None = SINCE,
     project: str | None = option(metavar="PROJECT", help="Only this project's sessions: its folder, or its name."),
     sample: int | None = option(type=range(1, 10_001), help="Then show so many distilled memories, taken at random."),
     seed: int = option(type=int, default=0, help="Another number is another sample."),
@@ -66,8 +61,6 @@ def distil(
     Only what is new is distilled: it can be run again at any time, and interrupted at any moment. The MCP server does
     the same in the background. With --sample, memories are shown with all that bears them out, to be judged.
 
-    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
-
     \b
     Examples:
       howcome distil
@@ -75,12 +68,14 @@ def distil(
       howcome distil --project . --sample 20 --seed 7
     """  # noqa: D205 - the first paragraph is what people read first
     since_ms = option_ms(since, "--since")
-    with open_app(read_settings(os.environ)) as app:
+    with open_store() as app:
         scope = sessions_of(app, project)
         report = _distil(app, scope, since_ms, quiet=as_json)
         of_files = app.learn.in_step().run(scope)
         by_model = _ask_model(app, scope, since_ms, is_retry=retry, quiet=as_json)
-        chosen = _sample(app, scope, sample, seed) if sample else []
+        every = app.memories.sample(scope) if sample else []
+        drawn = random.Random(seed).sample(every, min(sample or 0, len(every)))  # noqa: S311 - a sample, no secret
+        chosen = [(memory_view(one), evidence_view(app.events.cited(one.evidence))) for one in drawn]
     if as_json:
         values: dict[str, object] = {name: getattr(report, name) for name in _COUNTS}
         if not of_files.is_empty:
@@ -88,23 +83,19 @@ def distil(
         if by_model is not None:
             values["model"] = {name: getattr(by_model, name) for name in _OF_MODEL}
         if sample:
-            values["sample"] = [memory_view(memory) | {"borne_out_by": evidence} for memory, evidence in chosen]
+            values["sample"] = [view | {"borne_out_by": evidence} for view, evidence in chosen]
         echo(json_line(values))
         return
-    say(*_lines(report, scope, of_files), *_model_lines(by_model))
+    say(*_lines(report, scope, of_files), *(_model_lines(by_model) if by_model else ()))
     rows: list[Row] = []
-    for memory, evidence in chosen:
-        rows += [memory_row(memory_view(memory), now_ms(), is_whole=True), *evidence_rows(evidence, now_ms())]
+    for view, evidence in chosen:
+        rows += [memory_row(view, is_whole=True), *evidence_rows(evidence)]
     if rows:
         show_rows(rows)
 
 
 def first_memories(*, quiet: bool) -> dict[str, object]:
-    """Learns from everything that is stored, without a model; what fails is told, and undoes nothing.
-
-    Returns:
-        How many `memories` were added, or the `error`; nothing where the rules are off.
-    """
+    """Learns from everything that is stored, without a model: how many `memories`, or the `error`, which is told."""
     settings = read_settings(os.environ)
     if settings.distiller != "rules":
         return {}
@@ -147,30 +138,27 @@ def _ask_model(app: App, scope: Scope, since_ms: int | None, *, is_retry: bool, 
         return batches.run(scope, since_ms, wait_s=app.settings.llm_deadline_s, on_batch=on_batch)
 
 
-def _model_lines(report: ModelReport | None) -> list[str]:
-    """What people read of a model's part."""
-    if report is None:
-        return []
+def _reasons(rejected: Mapping[str, int]) -> str:
+    most = sorted(rejected.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{count} {reason}" for reason, count in most)
+
+
+def _model_lines(report: ModelReport) -> list[str]:
     done = f"{report.added} added, {report.updated} updated, {report.forgotten} forgotten, {report.duplicates} known"
     lines = [f"the model was asked for {counted(report.asked, 'batch', 'batches')}: {done}"]
-    if report.rejected:
-        lines.append("not done: " + ", ".join(f"{count} {reason}" for reason, count in sorted(report.rejected.items())))
+    lines += [f"not done: {_reasons(report.rejected)}"] if report.rejected else []
     if report.contradictions:
         lines.append(f"{counted(report.contradictions, 'pair')} to look at: `howcome memories --review`")
     why, minutes = report.problem, max(1, round(report.pause_s / 60))
     why += f"; left alone for {minutes} min (`howcome distil --retry` asks now)" if report.pause_s else ""
-    if report.waiting:
-        waiting = "1 batch waits" if report.waiting == 1 else f"{report.waiting} batches wait"
-        lines.append(f"{waiting}: {why}" if why else waiting)
-    elif why:
-        lines.append(why)
+    waiting = counted(report.waiting, "batch waits", "batches wait") if report.waiting else ""
+    lines += [": ".join(filter(None, (waiting, why)))] if waiting or why else []
     if report.dead:
         lines.append(f"it failed at {counted(report.dead, 'batch', 'batches')}: `howcome distil --retry` asks again")
     return lines
 
 
 def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
-    """What people read of a run."""
     if is_unknown(scope):
         return [UNKNOWN]
     changed = ", ".join(f"{number} {name}" for name, number in of_files.counts().items() if number)
@@ -181,30 +169,19 @@ def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
     sessions = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s"
     said = f"{counted(report.candidates, 'candidate')}, {report.duplicates} of them said again"
     lines = [f"{sessions}: {said}; {memories} added, {report.updated} updated", *by_files]
-    for count, why in (
-        (report.folded, "another one says the same"),
-        (report.removed - report.folded, "no session bears that out any more"),
-    ):
-        lines += [f"{counted(count, 'memory', 'memories')} taken away: {why}"] if count else []
-    if report.rejected:
-        reasons = sorted(report.rejected.items(), key=lambda pair: (-pair[1], pair[0]))
-        lines.append("left out: " + ", ".join(f"{count} {reason}" for reason, count in reasons))
+    gone = {"another one says the same": report.folded}
+    gone["no session bears that out any more"] = report.removed - report.folded
+    lines += [f"{counted(count, 'memory', 'memories')} taken away: {why}" for why, count in gone.items() if count]
+    lines += [f"left out: {_reasons(report.rejected)}"] if report.rejected else []
     if report.contradictions:
         pairs = counted(report.contradictions, "pair")
         lines.append(f"{pairs} may contradict each other: `howcome memories --review --all-projects`")
     return lines
 
 
-def _sample(app: App, scope: Scope, count: int, seed: int) -> list[_Sampled]:
-    """Distilled memories taken at random, each with the texts that bear it out."""
-    found = app.memories.sample(scope)
-    chosen = random.Random(seed).sample(found, min(count, len(found)))  # noqa: S311 - a sample, no secret
-    return [(memory, evidence_view(app.events.cited(memory.evidence))) for memory in chosen]
-
-
 @click_command
 def rationale(
-    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
+    since: str | None = SINCE,
     project: str | None = option(metavar="PROJECT", help="Only this project's: its folder, or its name."),
     limit: int = option("-n", type=range(MAX_SHOWN + 1), default=10, help="Newest to show."),
     as_json: bool = JSON,
@@ -217,22 +194,27 @@ def rationale(
     llm_daily_tokens), it is asked for each exchange once and its words replace those of the rules; `howcome spending`
     shows what that cost. Rationales stand in `howcome timeline` at the end of their exchange.
 
-    TIME is a date or a time, or how long ago: 2026-10-01, 2026-10-01T12:00Z, 7d, 12h.
-
     \b
     Examples:
       howcome rationale
       howcome rationale --since 7d --project shop
       howcome rationale --limit 100 --json
     """
+    from howcome.cli.progress import progress
+
     since_ms = option_ms(since, "--since")
-    with open_app(read_settings(os.environ)) as app:
+    with open_store() as app:
         scope = sessions_of(app, project)
-        report = _write(app, scope, since_ms, quiet=as_json)
+        rationales = app.learn.rationales()
+        with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=as_json) as on_session:
+            report = rationales.run(scope, since_ms, on_session=on_session)
         shown, prompts = app.learn.newest_rationales(scope, since_ms, limit)
         authors = app.learn.rationale_counts(scope, since_ms)
     if as_json:
-        echo(json_line(_values(report, authors, shown, prompts)))
+        rows = [event_view(event, with_text=True) | {"prompt": prompts.get(-event.row)} for event in shown]
+        values: dict[str, object] = {name: getattr(report, name) for name in _OF_RATIONALES}
+        values |= {"not_asked": report.problem} if report.problem else {}
+        echo(json_line({**values, "total": sum(authors.values()), "authors": authors, "rationales": rows}))
         return
     say(*([UNKNOWN] if is_unknown(scope) else _rationale_lines(report, sum(authors.values()))))
     if shown:
@@ -240,40 +222,17 @@ def rationale(
         show_rows(list(map(_shown, shown)))
 
 
-def _write(app: App, scope: Scope, since_ms: int | None, *, quiet: bool) -> RationaleReport:
-    rationales = app.learn.rationales()
-    from howcome.cli.progress import progress
-
-    with progress("sessions", "reading", len(rationales.due(scope, since_ms)), quiet=quiet) as on_session:
-        return rationales.run(scope, since_ms, on_session=on_session)
-
-
-def _values(
-    report: RationaleReport, authors: dict[str, int], shown: list[StoredEvent], prompts: dict[int, str]
-) -> dict[str, object]:
-    """What programs get; `prompts` are the ids of the prompts by row."""
-    rows = [event_view(event, with_text=True) | {"prompt": prompts.get(-event.row)} for event in shown]
-    values: dict[str, object] = {name: getattr(report, name) for name in _OF_RATIONALES}
-    problem = {"not_asked": report.problem} if report.problem else {}
-    return {**values, **problem, "total": sum(authors.values()), "authors": authors, "rationales": rows}
-
-
 def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
-    """What people read of a run."""
     looked = f"{counted(report.sessions, 'session')} in {report.seconds:.1f} s" if report.sessions else "nothing new"
     lines = [f"{looked}: {report.added} added, {report.replaced} written anew; {counted(total, 'rationale')} there now"]
-    if report.asked:
-        lines.append(f"the model was asked for {report.asked}, and wrote {report.by_model}")
-    if report.problem:
-        lines.append(f"the model was not asked for the rest: {report.problem}")
-    return lines
+    lines += [f"the model was asked for {report.asked}, and wrote {report.by_model}"] if report.asked else []
+    return lines + ([f"the model was not asked for the rest: {report.problem}"] if report.problem else [])
 
 
 def _shown(event: StoredEvent) -> Row:
     asked, *rest = parts_of(event.text or event.excerpt)
-    project = event.project.rpartition("/")[2]
-    about = (day(iso_time(event.ts_ms), now_ms()), project, f"session {event.session[:8]}", event.id)
-    return Row(asked, about, rest)
+    when, project = day(iso_time(event.ts_ms)), event.project.rpartition("/")[2]
+    return Row(asked, (when, project, f"session {event.session[:8]}", event.id), rest)
 
 
 @click_command
@@ -313,13 +272,11 @@ def _step_lines(steps: Sequence[Step], *, is_undone: bool, is_dry_run: bool) -> 
     """A diff, and how many of each."""
     if not steps:
         return ["Nothing to take back." if is_undone else "Nothing to tidy up."]
-    now, lines = now_ms(), list[str]()
-    marks = ("+", " ") if is_undone else ("-", "+")
+    lines, marks = list[str](), ("+", " ") if is_undone else ("-", "+")
     sleeping = [one for one in steps if one.what == ASLEEP]
-    for one in [step for step in steps if step.what != ASLEEP]:
-        shown = zip(marks, (one.memory, one.kept), strict=True)
-        lines += [f"{mark} {memory_brief(memory_view(memory), now)}" for mark, memory in shown]
-    lines += [f"z {memory_brief(memory_view(one.memory), now)}" for one in sleeping[:SHOWN_ASLEEP]]
+    shown = [pair for one in steps if one.what != ASLEEP for pair in zip(marks, (one.memory, one.kept), strict=True)]
+    lines += [f"{mark} {memory_brief(memory_view(memory))}" for mark, memory in shown]
+    lines += [f"z {memory_brief(memory_view(one.memory))}" for one in sleeping[:SHOWN_ASLEEP]]
     lines += [f"z … {len(sleeping) - SHOWN_ASLEEP} more"] if len(sleeping) > SHOWN_ASLEEP else []
     counts = {name: sum(one.what == name for one in steps) for name in _COUNTED}
     told = ", ".join(f"{count} {_COUNTED[name]}" for name, count in counts.items() if count)

@@ -6,9 +6,9 @@ import os
 
 import click
 
-from howcome.cli.arguments import confirm
+from howcome.cli.arguments import complain, confirm
 from howcome.cli.declared import JSON, click_command, option
-from howcome.doctor.base import Finding, Machine
+from howcome.doctor.base import Machine
 from howcome.doctor.report import examine, repair
 from howcome.errors import UsageError
 from howcome.present.render import counted, json_line
@@ -53,7 +53,13 @@ def doctor(
         shown = [{name: getattr(finding, name) for name in names} for finding in findings]
         echo(json_line(values_without_secrets({"findings": shown, "fixed": fixed, "counts": counts})))
     else:
-        _print(findings, fixed, counts)
+        cells = [("fixed", "", without_secrets(line)) for line in fixed]
+        for finding in findings:
+            cells.append((finding.level, finding.check, without_secrets(finding.what)))
+            cells += [("", "", f"-> {without_secrets(finding.remedy)}")] if finding.remedy else []
+        hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
+        sums = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}{hint}"
+        show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])
     if counts["error"]:
         raise click.exceptions.Exit(1)
 
@@ -63,18 +69,6 @@ def _is_wanted(question: str, *, yes: bool, err: bool) -> bool:
     try:
         confirm(question, yes=yes, err=err)
     except (click.Abort, UsageError) as error:
-        if str(error):
-            echo(f"howcome: {question}? {error}", err=True)
+        complain([f"{question}? {error}"] if str(error) else [])
         return False
     return True
-
-
-def _print(findings: list[Finding], fixed: list[str], counts: dict[str, int]) -> None:
-    cells = [("fixed", "", without_secrets(line)) for line in fixed]
-    for finding in findings:
-        cells.append((finding.level, finding.check, without_secrets(finding.what)))
-        if finding.remedy:
-            cells.append(("", "", f"-> {without_secrets(finding.remedy)}"))
-    hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
-    sums = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}{hint}"
-    show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])

@@ -24,7 +24,7 @@ from howcome.wiring.atomic_files import decoded, edit_safely, read_snapshot, rep
 
 Report = NoteReport | SpeakReport | AnswerReport | PrecedentReport
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_DIR = click.Path(file_okay=False, path_type=Path)
 
 
 def _ranking(value: str) -> Ranking:
@@ -32,9 +32,9 @@ def _ranking(value: str) -> Ranking:
     weights, strategy = dict(WEIGHTS), SHIPPED.strategy
     for part in value.split(","):
         name, _, chosen = part.partition("=")
+        if name == "strategy" and chosen not in STRATEGIES:
+            raise click.BadParameter(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}")
         if name == "strategy":
-            if chosen not in STRATEGIES:
-                raise click.BadParameter(f"{chosen!r} is no strategy; there are {', '.join(STRATEGIES)}")
             strategy = chosen
             continue
         if name not in weights:
@@ -50,9 +50,7 @@ def _ranking(value: str) -> Ranking:
 def eval_(
     paths: tuple[Path, ...] = argument(nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)),
     with_baseline: bool = option("--baseline", help="Ask FTS5 the same questions, too."),
-    ranking: Ranking | None = option(
-        type=_ranking, metavar="TIER=N,…", help="Another ranking than the one that ships."
-    ),
+    ranking: Ranking | None = option(type=_ranking, metavar="TIER=N,…", help="Another one than the one that ships."),
     against: Ranking | None = option(type=_ranking, metavar="TIER=N,…", help="Another ranking to compare with."),
     with_ablation: bool = option("--ablation", help="Each tier alone, left out, switched on; other weights."),
     is_pooled: bool = option("--pooled", help="Then ask again in one store that holds all sets."),
@@ -61,12 +59,8 @@ def eval_(
     with_notes: bool = option("--notes", help="Distil the sessions; measure memories by readers' notes."),
     with_speech: bool = option("--speak", help="Ask judged prompts as they were; grade what is said."),
     with_precedent: bool = option("--precedent", help="Say how often, and what it is worth, that it came before."),
-    questions: Path | None = option(
-        type=_FILE, metavar="IN", help="Ask these; measure what the rows of a search show."
-    ),
-    keep: Path | None = option(
-        type=_FOLDER, metavar="STORE", help="With --notes, --speak, --questions: keep the import."
-    ),
+    questions: Path | None = option(type=_FILE, metavar="IN", help="Ask these; measure what a search's rows show."),
+    keep: Path | None = option(type=_DIR, metavar="STORE", help="With --notes, --speak, --questions: keep the import."),
     only_read: bool = option(help="With --notes: leave out the sessions that nobody read."),
     sheet: Path | None = option(type=_FILE, metavar="OUT", help="With --notes, --speak: write sheets for readers."),
     chunk: int | None = option(type=click.IntRange(1), metavar="N", help="With --sheet: so many rows a part."),
@@ -147,11 +141,10 @@ def _measure_questions(paths: Sequence[Path], plan: Plan, into: Path | None, par
     measurement = Measurement(plan, (lambda _: None) if to_json else echo_text, _progress)
     measurement.measure([read_set(folder) for folder in folders if kind_of(folder) != "secrets"])
     figures = [*measurement.figures]
-    for folder in folders:
-        if kind_of(folder) == "secrets":
-            figures.append(evaluate_secrets(folder))
-            if not to_json:
-                echo_text(secrets_as_text(figures[-1]))
+    for folder in (folder for folder in folders if kind_of(folder) == "secrets"):
+        figures.append(evaluate_secrets(folder))
+        if not to_json:
+            echo_text(secrets_as_text(figures[-1]))
     configuration = measurement.configuration()
     if into is not None:
         _write_part(into, part, as_markdown(_command(paths, plan), configuration, figures))
@@ -172,27 +165,19 @@ def _command(paths: Sequence[Path], plan: Plan) -> str:
     words = ["howcome eval", *(path.resolve().name for path in paths)]
     words += ["--ranking " + named(plan.ranking)] if named(plan.ranking) != named(SHIPPED) else []
     words += ["--against " + named(plan.against)] if plan.against is not None else []
-    flags = {
-        "--baseline": plan.with_baseline, "--ablation": plan.with_ablation, "--pooled": plan.is_pooled,
-        "--everywhere": plan.is_everywhere, "--memories": plan.with_memories,
-    }  # fmt: skip
+    flags = {"--baseline": plan.with_baseline, "--ablation": plan.with_ablation, "--pooled": plan.is_pooled,
+             "--everywhere": plan.is_everywhere, "--memories": plan.with_memories}  # fmt: skip
     return " ".join([*words, *(flag for flag, is_on in flags.items() if is_on)])
 
 
 def _has_part(path: Path, part: str) -> bool:
-    """Whether a document has a part already: asked before the minutes of a run, so that what cannot be written says so.
-
-    Raises:
-        UsageError: the document cannot be read or changed, or has such parts as cannot be replaced.
-    """
-    if not path.exists():
-        if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-            raise UsageError(f"{path}: no file can be made there")
-        return has_part("", part)
-    if not os.access(path, os.W_OK):
+    """Whether a document has a part already: asked before the minutes of a run, so that a problem is said first."""
+    if not path.exists() and not (path.parent.is_dir() and os.access(path.parent, os.W_OK)):
+        raise UsageError(f"{path}: no file can be made there")
+    if path.exists() and not os.access(path, os.W_OK):
         raise UsageError(f"{path}: may not be written")
     try:
-        return has_part(path.read_bytes().decode(), part)
+        return has_part(path.read_bytes().decode() if path.exists() else "", part)
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: cannot be read as text: {error}") from error
 

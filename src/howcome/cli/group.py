@@ -10,8 +10,7 @@ from itertools import takewhile
 import click
 
 from howcome import __version__
-from howcome.cli.commands import SECTIONS, command_of, names
-from howcome.cli.declared import Declared
+from howcome.cli.declared import SECTIONS, Declared, command_of, names
 from howcome.domain.text import STOP_WORDS
 from howcome.errors import UsageError
 from howcome.present.files import is_file
@@ -21,17 +20,16 @@ _ALIKE = 0.82
 """From here on a first word is a mistyped command, unless questions begin with it ("how" is nearly "show", and
 "shadow" no command)."""
 
-WHY, LAST, UNDO = "why", "last", "undo"
-UNDOING = (
+_UNDOING = (
     "each command is taken back by its own: `howcome restore ID` (after forget), `howcome learnt --undo`,"
     " `howcome consolidate undo`, `howcome graduate --remove`. After `remember` and `update` the way back is printed"
 )
 
 
-def is_of_why(args: list[str]) -> bool:
+def _is_of_why(args: list[str]) -> bool:
     """Whether what follows `why` names a prompt or a session, or nothing: what is no id is asked."""
     words = list(takewhile(lambda arg: not arg.startswith("-"), args))
-    return not words or (len(words) == 1 and (words[0] == LAST or any(map(str.isdigit, words[0]))))
+    return not words or (len(words) == 1 and (words[0] == "last" or any(map(str.isdigit, words[0]))))
 
 
 class Sections(click.Group):
@@ -46,21 +44,18 @@ class Sections(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command of the first word; a file is asked about; words that begin with neither are searched for."""
         word = args[0]
-        if word == WHY and not is_of_why(args[1:]):
+        if word == "why" and not _is_of_why(args[1:]):
             return "search", self.get_command(ctx, "search"), args
         if word in names() or word.startswith("-"):
             return super().resolve_command(ctx, args)
         if is_file(word) and all(arg.startswith("-") for arg in args[1:]):
             return "blame", self.get_command(ctx, "blame"), args
-        if args == [UNDO]:
-            raise UsageError(UNDOING)
+        if args == ["undo"]:
+            raise UsageError(_UNDOING)
         meant = [] if word.lower() in STOP_WORDS else difflib.get_close_matches(word, names(), n=1, cutoff=_ALIKE)
         if meant:
-            did = shlex.join(["howcome", meant[0], *args[1:]])
-            message = (
-                f"no such command: {word}. Did you mean `{did}`? To search: {shlex.join(['howcome', 'search', *args])}"
-            )
-            raise UsageError(message)
+            did, search = shlex.join(["howcome", meant[0], *args[1:]]), shlex.join(["howcome", "search", *args])
+            raise UsageError(f"no such command: {word}. Did you mean `{did}`? To search: {search}")
         return "search", self.get_command(ctx, "search"), args
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature

@@ -5,36 +5,28 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
 
 import click
 
-from howcome.app import App, open_app
+from howcome.app import App
+from howcome.cli.arguments import complain, open_store
 from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
 from howcome.doctor.facts import vector_facts, waiting
 from howcome.errors import HowcomeError, TranscriptError, UsageError
+from howcome.ingest.file_pass import FileReport
 from howcome.present.render import counted, in_units, json_line
 from howcome.present.screen import say
 from howcome.present.terminal import echo
 from howcome.settings import read_settings
 
-if TYPE_CHECKING:
-    from howcome.ingest.file_pass import FileReport
-
-IDENTITY_LIMIT_S = 10.0
-"""How long git is asked about repositories that were never looked at; the rest is for the next time."""
-
 _REPORT = ("records", "accepted", "duplicate", "ignored", "unknown", "quarantined")
 _NAMED_FILES = 5
 """How many files of a kind are named in a report for people; the JSON names all."""
-
-MIN_RATE_BYTES = 10_000_000
-"""Of less the rate would be that of the start."""
 
 Report = dict[str, Any]
 """Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows. `records` are
@@ -79,7 +71,13 @@ def import_(
     if not transcripts and not strangers and paths:
         raise UsageError("no transcripts there; name .jsonl files or folders that hold them")
     retried = {found.path for found in transcripts} if paths else None
-    finally_ = partial(_retry, retried) if retry_set_aside else None
+
+    def retry(app: App, totals: Report) -> None:
+        counts = app.ingest.set_aside(retried)
+        for name in ("accepted", "duplicate", "ignored"):
+            totals[name] += counts.get(name, 0)
+
+    finally_ = retry if retry_set_aside else None
     report, problems = read_found(transcripts, quiet=as_json, finally_=finally_, again=again, jobs=jobs)
     is_nothing = report["records"] == report["unknown"] + report["quarantined"] and (
         report["records"] or not transcripts
@@ -91,8 +89,7 @@ def import_(
         echo(json_line({**report, "problems": problems} if problems else report))
     else:
         print_import_report(report, found_any=bool(transcripts))
-    for problem in problems:
-        echo(f"howcome: {problem}", err=True)
+    complain(problems)
     if (transcripts and not report["files"]) or (paths and is_nothing and (strange or report["records"])):
         raise TranscriptError("nothing could be read")
 
@@ -115,13 +112,6 @@ def announce_histories(histories: Mapping[str, list[Found]], *, err: bool) -> No
             echo(f"  {'history, not read':<17} {client.title}: howcome has no reader for it", err=err)
 
 
-def _retry(paths: Collection[str] | None, app: App, totals: Report) -> None:
-    """Reads the records that were set aside (of some transcripts; None: of all) into the totals of an import."""
-    counts = app.ingest.set_aside(paths)
-    for name in ("accepted", "duplicate", "ignored"):
-        totals[name] += counts.get(name, 0)
-
-
 def read_found(
     transcripts: list[Found],
     *,
@@ -138,7 +128,7 @@ def read_found(
     bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
 
     gc.disable()  # millions of short-lived values, no cycles among them: collecting costs a tenth of the time
-    with open_app(read_settings(os.environ)) as app, bar:
+    with open_store() as app, bar:
         app.ingest.ingester().ask_second_opinion(app.settings)
         app.ingest.ingester().starts_over = again
         try:
@@ -155,7 +145,7 @@ def read_found(
                     totals[name] += report.counts[name]
             if finally_ is not None:
                 finally_(app, totals)
-            app.projects.look(IDENTITY_LIMIT_S)
+            app.projects.look(10.0)  # seconds for git and repositories not looked at yet; the rest is for the next time
         except KeyboardInterrupt:
             echo("What was read is kept. The same command reads the rest", err=True)
             raise
@@ -197,7 +187,8 @@ def print_import_report(report: Report, *, found_any: bool, is_first: bool = Fal
         _print_unknown(report["unknown_files"])
         return
     seconds, known, ignored = max(report["seconds"], 0.001), report["duplicate"], report["ignored"]
-    rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= MIN_RATE_BYTES else ""
+    # of less the rate would be that of the start
+    rate = f" ({report['bytes'] / 1e6 / seconds:.0f} MB/s)" if report["bytes"] >= 10_000_000 else ""
     distils = report["accepted"] and not is_first and read_settings(os.environ).distiller != "off"
     say(
         f"{counted(report['files'], 'file')}, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s{rate}:"
@@ -229,6 +220,5 @@ def first_import(histories: Mapping[str, list[Found]], *, as_json: bool) -> dict
         return {"error": str(error)}
     if not as_json:
         print_import_report(report, found_any=bool(report["files"] or problems), is_first=True)
-    for problem in problems:
-        echo(f"howcome: {problem}", err=True)
+    complain(problems)
     return {**report, **({"problems": problems} if problems else {})}

@@ -6,14 +6,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import click
 
 from howcome import wiring as lifecycle
 from howcome.app import open_app
+from howcome.app.redacting import Redacted
 from howcome.cli.arguments import confirm
-from howcome.cli.declared import click_command, ending, option
+from howcome.cli.declared import click_command, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
 from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
@@ -31,21 +32,16 @@ from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
-if TYPE_CHECKING:
-    from howcome.app.redacting import Redacted
-
 _PLANNED = {
     "created": "new file", "changed": "added to", "unchanged": "in place", "kept": "yours, kept",
     "replaced": "yours, replaced", "restored": "as it was before", "removed": "removed", "edited": "ours cut out",
     "nothing": "nothing there",
 }  # fmt: skip
 _SHOWN = 5
-_TENTHS = 10
-"""How redacting goes is said at every tenth of the rows."""
-
 _UNCHANGED = ("unchanged", "kept", "nothing")
-
-
+Reports: TypeAlias = Sequence[FileReport]
+_shown = click.format_filename
+_FORMS = "How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server (2.1.118+)."
 _FORCE = option(help="Replace howcome's own files that you edited (a backup is kept).")
 _DRY_RUN = option(help="Show what would be done, file by file, and do nothing.")
 _YES = option("-y", help="Do not ask for confirmation.")
@@ -58,21 +54,12 @@ def _agents(default: str) -> Any:  # noqa: ANN401 - as `option`
 
 
 @click_command
-@ending(
-    "\b\nExamples:\n  howcome init\n  howcome init --agent claude-code --agent codex\n"
-    "  howcome init --scope project --no-import --dry-run",
-)
 def init(
     agents: tuple[str, ...] = _agents(f"{DEFAULT}; all = every agent found on this machine"),
     scope: str = option(
         type=("user", "project"), default="user", help="Every project of yours, or only the one that you are in."
     ),
-    hook_form: str = option(
-        type=HOOK_FORMS,
-        default="auto",
-        help="How Claude Code's prompt and tool hooks are answered: by a command, or by the running MCP server"
-        " (2.1.118+).",
-    ),
+    hook_form: str = option(type=HOOK_FORMS, default="auto", help=_FORMS),
     no_permissions: bool = option(help="Let the agent ask before each search of memory."),
     no_import: bool = option(help="Do not read the sessions that are already there."),
     force: bool = _FORCE,
@@ -85,8 +72,14 @@ def init(
     Hooks, the MCP server, permission to search without asking, a skill and slash commands go into the agent's own
     files. Everything else in them stays as it is, and `howcome uninstall` puts them back byte for byte. Running it
     again changes nothing.
+
+    \b
+    Examples:
+      howcome init
+      howcome init --agent claude-code --agent codex
+      howcome init --scope project --no-import --dry-run
     """
-    _require_form(hook_form)
+    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(hook_form)  # whose option it is
     options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
     root = project_root(os.getcwd()) if scope == "project" else ""
     owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
@@ -121,13 +114,16 @@ def init(
 
 
 @click_command
-@ending("\b\nExample:\n  howcome upgrade --yes")
 def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as_json: bool = _JSON) -> None:
     """Bring the store and every install up to this version of howcome.
 
     Migrates the store, redacts again what older rules for secrets let through (it goes on where it was stopped), makes
-    what is missing from its index searchable, and refreshes the commands and files of every
-    agent that `howcome init` connected. Files of ours that you edited stay as they are.
+    what is missing from its index searchable, and refreshes the commands and files of every agent that `howcome init`
+    connected. Files of ours that you edited stay as they are.
+
+    \b
+    Example:
+      howcome upgrade --yes
     """
     home = lifecycle.howcome_home()
     recorded = {owner: lifecycle.elsewhere(owner) for owner in lifecycle.recorded_owners()}
@@ -156,9 +152,6 @@ def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as
 
 
 @click_command
-@ending(
-    "\b\nExamples:\n  howcome uninstall --yes\n  howcome uninstall --agent codex\n  howcome uninstall --purge",
-)
 def uninstall(
     agents: tuple[str, ...] = _agents("every agent that was connected"),
     with_data: bool = option("--purge", help="Delete the memory too, after a second question."),
@@ -170,6 +163,12 @@ def uninstall(
 
     A file that nobody else changed gets its original bytes back, or is gone when there was none; otherwise exactly
     howcome's entries are taken out.
+
+    \b
+    Examples:
+      howcome uninstall --yes
+      howcome uninstall --agent codex
+      howcome uninstall --purge
     """
     home = lifecycle.howcome_home()
     owners = _connected(agents)
@@ -183,13 +182,11 @@ def uninstall(
         files = {} if doomed is None else {"purged": [os.path.relpath(path, home) for path in doomed.files]}
         _finish(as_json, planned, home, dry_run=True, **files)
         return
+    questions = _if_any(planned, f"Disconnect {_named(owners)}")
     if doomed:
         require_deletable(doomed)
-    questions = _if_any(planned, f"Disconnect {_named(owners)}")
-    if doomed and doomed.memory:
-        questions.append(f"Delete the whole memory in {_shown(home)}, with no way back")
-    elif doomed and doomed.backups:
-        questions.append(f"Delete the backups of your files in {_shown(home)}, with no way back")
+        what = "the whole memory" if doomed.memory else "the backups of your files" if doomed.backups else ""
+        questions += [f"Delete {what} in {_shown(home)}, with no way back"] if what else []
     confirm(*questions, yes=yes, err=as_json)
     reports = [report for report in lifecycle.uninstall(wired, home) if report.outcome != "nothing"]
     if with_data and not others:  # the backups go too
@@ -201,23 +198,19 @@ def uninstall(
         if not as_json and has_database(str(home)):
             echo(f"Your memory stays in {_shown(home)}. `howcome uninstall --purge` deletes it.")
         return
-    keeps_settings = doomed.keeps_settings
+    keeps_settings = doomed.keeps_settings  # asked before they go
     purged = purge(plan_purge(home, for_others=doomed.for_others))
     _finish(as_json, reports, home, purged=purged)
     if not as_json:
         _say_purged(home, purged, others, keeps_settings=keeps_settings)
 
 
-# ---------------------------------------------------------------- steps
-
-
 def _chosen(agents: Sequence[str]) -> list[str]:
     if "all" not in agents:
         return list(dict.fromkeys(agents)) or [DEFAULT]
-    found = [client.name for client in clients() if client.wiring.is_here()]
-    if not found:
-        raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
-    return found
+    if found := [client.name for client in clients() if client.wiring.is_here()]:
+        return found
+    raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
 
 
 def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_run: bool = False) -> list[FileReport]:
@@ -228,15 +221,10 @@ def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_ru
     ]
 
 
-def _require_form(form: str) -> None:
-    """Refuse a form of hooks that the default client, whose option it is, may not know."""
-    lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(form)
-
-
 def _portable(owner: Owner) -> Owner:
     """An owner whose hooks the client on PATH knows: the form `mcp` gives way where that is not sure."""
     try:
-        _require_form(owner.options.get("hook_form", "auto"))
+        lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(owner.options.get("hook_form", "auto"))
     except LifecycleError:
         return Owner(owner.agent, owner.scope, owner.root, {**owner.options, "hook_form": "auto"})
     return owner
@@ -245,14 +233,13 @@ def _portable(owner: Owner) -> Owner:
 def _upgrade_store(*, quiet: bool) -> tuple[int | None, Redacted | None]:
     """Migrates the store (opening it does), redacts it again where that is due, and catches its index up.
 
-    Returns:
-        How many rows were added to the index, None when another process is at it; and what was redacted.
+    How many rows were added to the index, None when another process is at it; and what was redacted.
     """
     said = -1
 
     def on_progress(looked: int, total: int) -> None:
         nonlocal said
-        share = min(_TENTHS, _TENTHS * looked // max(1, total))
+        share = min(10, 10 * looked // max(1, total))  # said at every tenth
         if share > said and not quiet:
             said = share
             echo(f"redacting again: {looked} of {counted(total, 'row')}")
@@ -281,16 +268,15 @@ def _connected(agents: Sequence[str]) -> list[Owner]:
     return owners + (lifecycle.graduated_owners() if is_all else [])
 
 
-def _changed(planned: Sequence[FileReport]) -> set[str]:
+def _changed(planned: Reports) -> set[str]:
     return {report.agent for report in planned if report.outcome not in _UNCHANGED}
 
 
-def _if_any(planned: Sequence[FileReport], question: str) -> list[str]:
-    """The question, if anything would be changed."""
+def _if_any(planned: Reports, question: str) -> list[str]:
     return [question] if _changed(planned) else []
 
 
-def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
+def _notes(reports: Reports, owners: Sequence[Owner]) -> list[str]:
     """What the user should know about the files that were written."""
     notes, wirings = [], {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners}
     for report in reports:
@@ -305,14 +291,8 @@ def _notes(reports: Sequence[FileReport], owners: Sequence[Owner]) -> list[str]:
 
 
 def _elsewhere(owner: Owner, path: Path) -> str:
-    """Why an install is not refreshed."""
-    return (
-        f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. To refresh it, set the variable"
-        " that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
-    )
-
-
-# ---------------------------------------------------------------- words
+    remedy = "To refresh it, set the variable that named its folder (CLAUDE_CONFIG_DIR, CODEX_HOME, …) as it was."
+    return f"{_shown(path)} is not where {lifecycle.title_of(owner)} looks now. {remedy}"
 
 
 def _named(owners: Sequence[Owner]) -> str:
@@ -321,50 +301,44 @@ def _named(owners: Sequence[Owner]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names) or "no agent"
 
 
-def _announce(
-    does: str, owners: Sequence[Owner], planned: Sequence[FileReport], home: Path | None, *, err: bool
-) -> None:
+def _announce(does: str, owners: Sequence[Owner], planned: Reports, home: Path | None, *, err: bool) -> None:
     """Say what will be done; on standard error when a report follows on standard output."""
     echo(f"{does} {_named(owners)}:", err=err)
     cells = [(f"  {_PLANNED[report.outcome]}", f"{_shown(report.path)}  ({report.what})") for report in planned]
     cells = cells or [("  nothing to do", "")]
-    wirings = {owner.agent: lifecycle.agent_of(owner).wiring for owner in owners if home is not None}
-    cells += [
-        ("  trusted", f"these hooks, by {name}: it runs no others") for name in wirings if wirings[name].trust_server
-    ]
-    cells += [("  memory", _shown(home))] if home is not None else []
+    if home is not None:
+        trusting = dict.fromkeys(owner.agent for owner in owners if lifecycle.agent_of(owner).wiring.trust_server)
+        cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
+        cells.append(("  memory", _shown(home)))
     show_table(cells, widths=(20,), err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:
-    """Say what becomes of the memory."""
     if doomed is None:
         if has_database(str(home)):
             echo(f"  {'memory, stays':<17} {_shown(home)}", err=err)
         return
+    backups = "the backups of your files from before" if doomed.backups else ""
     if doomed.memory:
         size = f"{counted(len(doomed.memory), 'file')}, {in_units(doomed.size_bytes)}"
-        with_backups = ", with the backups of your files from before" if doomed.backups else ""
-        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{with_backups})", err=err)
+        echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{backups and f', with {backups}'})", err=err)
     else:
-        with_backups = " (the backups of your files from before are deleted)" if doomed.backups else ""
-        echo(f"  {'memory':<17} none in {_shown(home)}{with_backups}", err=err)
+        echo(f"  {'memory':<17} none in {_shown(home)}{backups and f' ({backups} are deleted)'}", err=err)
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
 
 
-def _say_installed(reports: Sequence[FileReport], notes: Sequence[str]) -> None:
+def _say_installed(reports: Reports, notes: Sequence[str]) -> None:
     changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
     echo("Connected." if changed else "It was connected already; nothing was changed.")
-    backups = list(dict.fromkeys(report.backup for report in changed if report.backup))
-    if backups:
-        echo(f"The originals are kept in {_shown(backups[0].parent)}.")
+    if backup := next((report.backup for report in changed if report.backup), None):
+        echo(f"The originals are kept in {_shown(backup.parent)}.")
     for note in notes:
         say(f"Note: {note}")
 
 
-def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
+def _say_uninstalled(reports: Reports, *, is_purge: bool) -> None:
     if not reports:
         echo("No agent was connected." if is_purge else "Nothing was installed; nothing was changed.")
     for report in reports:
@@ -379,20 +353,15 @@ def _say_uninstalled(reports: Sequence[FileReport], *, is_purge: bool) -> None:
 def _say_purged(home: Path, purged: Sequence[str], others: Sequence[Owner], *, keeps_settings: bool) -> None:
     memory = [name for name in purged if not name.startswith(RECORDS + os.sep)]
     echo(f"{counted(len(memory), 'file')} of the memory deleted." if memory else "There was no memory.")
-    stays = what_is_kept(home)
-    if stays:
+    if stays := what_is_kept(home):
         echo(f"Not howcome's, so it stays: {', '.join(stays[:_SHOWN])} in {_shown(home)}.")
     if others:
         settings = f", and {CONFIG_NAME} stays for it" if keeps_settings else ""
         echo(f"{_named(others)} stays connected{settings}: `howcome uninstall` disconnects it.")
 
 
-def _finish(as_json: bool, reports: Sequence[FileReport], home: Path, **more: object) -> None:
+def _finish(as_json: bool, reports: Reports, home: Path, **more: object) -> None:
     if as_json:
         changed = any(report.outcome not in _UNCHANGED for report in reports)
         value = {"home": home, "changed": changed, "files": [report._asdict() for report in reports], **more}
         echo_text(json_line(value, indent=2))
-
-
-def _shown(path: Path) -> str:
-    return click.format_filename(path)

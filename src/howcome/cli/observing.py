@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import NoReturn
 
 import click
 
 from howcome.app import open_app
-from howcome.cli.arguments import confirm
+from howcome.cli.arguments import complain, confirm
 from howcome.cli.declared import JSON, click_command, option
 from howcome.clients.decode import decode_record, plain_decoder
 from howcome.clients.observed import EXAMPLE
@@ -17,13 +16,13 @@ from howcome.clients.spool import dead_letters, discard_dead, is_empty, spool_co
 from howcome.errors import RecordError, UsageError
 from howcome.ingest.spool import Intake, SpoolReport, take_in
 from howcome.log.place import has_database
-from howcome.present.render import counted, json_line
-from howcome.present.terminal import echo, echo_text
+from howcome.present.render import counted
+from howcome.present.screen import report
+from howcome.present.terminal import echo
 from howcome.settings import ACTIVE, Settings, read_settings
 
 MAX_INPUT_BYTES = 64 << 20
 RETRY_WAIT_S = 10.0
-_SHOWN_PROBLEMS = 20
 
 _Numbered = list[tuple[int, object]]
 _Problems = list[tuple[int, str]]
@@ -60,7 +59,12 @@ def observe(
         raise click.UsageError("choose one of --now, --retry and --discard")
     settings = read_settings(os.environ)
     if discard:
-        _discard(settings, yes=yes, as_json=as_json)
+        counts = spool_counts(settings.home)
+        dead = int(str(counts["dead"]))
+        if counts["dead_files"]:
+            confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
+        discarded = dead if discard_dead(settings.home) else 0
+        report({"discarded": discarded}, [f"{counted(discarded, 'dead letter')} deleted"], as_json=as_json)
     elif retry:
         _finish(settings, None, _move(settings, retry=True), as_json=as_json)
     elif not os.environ.get(ACTIVE):
@@ -83,17 +87,12 @@ def _take(settings: Settings, agent: str) -> Intake:
 
 
 def _decode(data: bytes) -> tuple[_Numbered, _Problems]:
-    """The values with their numbers: one object, the items of an array, or lines."""
+    """The values with their numbers: one object, the items of an array, or lines; and what is wrong with some."""
     try:
         whole = plain_decoder()(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        return list(enumerate(whole, 1)) if isinstance(whole, list) else [(1, whole)], []
     except (ValueError, RecursionError, RecordError):
-        return _decode_lines(data)
-    return list(enumerate(whole, 1)) if isinstance(whole, list) else [(1, whole)], []
-
-
-def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
-    values: _Numbered = []
-    problems: _Problems = []
+        values, problems = _Numbered(), _Problems()
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             try:
@@ -105,13 +104,12 @@ def _decode_lines(data: bytes) -> tuple[_Numbered, _Problems]:
 
 def _move(settings: Settings, *, retry: bool) -> SpoolReport:
     """The spool into the store, and its rows into the index; an empty spool makes no store."""
-    home = settings.home
-    if is_empty(home) and not dead_letters(home) and not has_database(home):
+    if is_empty(settings.home) and not dead_letters(settings.home) and not has_database(settings.home):
         return SpoolReport()
     with open_app(settings) as app:
-        report = app.ingest.spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
+        moved = app.ingest.spool(retry_all=retry, wait_s=RETRY_WAIT_S) or SpoolReport()
         app.index.catch_up()
-    return report
+    return moved
 
 
 def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None, *, as_json: bool) -> None:
@@ -129,26 +127,10 @@ def _finish(settings: Settings, intake: Intake | None, moved: SpoolReport | None
         stored = counted(moved.accepted, "event")
         lines.append(f"{stored} stored, {moved.duplicate} known already, {counts['waiting']} waiting")
         lines += [f"dead: {count} ({reason})" for reason, count in dict(counts["reasons"]).items()]  # type: ignore[call-overload]
-    echo_text(json_line(facts) if as_json else "\n".join(lines))
+    report(facts, lines, as_json=as_json)
     if intake is not None and intake.problems:
-        _complain(intake.problems)
+        complain([f"observation {number}: {reason}" for number, reason in intake.problems], "more", "more")
+        echo(f"howcome: a right one looks like {EXAMPLE}", err=True)
+        raise click.exceptions.Exit(1)
     if moved is not None and (moved.refused or not moved.is_complete):
         raise click.exceptions.Exit(1)
-
-
-def _complain(problems: _Problems) -> NoReturn:
-    for number, reason in problems[:_SHOWN_PROBLEMS]:
-        echo(f"howcome: observation {number}: {reason}", err=True)
-    if len(problems) > _SHOWN_PROBLEMS:
-        echo(f"howcome: and {len(problems) - _SHOWN_PROBLEMS} more", err=True)
-    echo(f"howcome: a right one looks like {EXAMPLE}", err=True)
-    raise click.exceptions.Exit(1)
-
-
-def _discard(settings: Settings, *, yes: bool, as_json: bool) -> None:
-    counts = spool_counts(settings.home)
-    dead = int(str(counts["dead"]))
-    if counts["dead_files"] and not yes:
-        confirm(f"Delete {counted(dead, 'dead letter')} for good", yes=yes, err=as_json)
-    discarded = dead if discard_dead(settings.home) else 0
-    echo(json_line({"discarded": discarded}) if as_json else f"{counted(discarded, 'dead letter')} deleted")

@@ -18,12 +18,11 @@ from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
 from howcome.present.screen import say
 from howcome.retrieve.question import Question
-from howcome.settings import ACTIVE, read_settings
+from howcome.settings import ACTIVE, Settings, read_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.learn.model_run import Estimate
-    from howcome.settings import Settings
 
 PRICES = (
     ("claude-haiku-4-5", 1.0, 5.0),
@@ -33,12 +32,6 @@ PRICES = (
 )
 """Models with the list prices of a million tokens read and written, in US dollars; of autumn 2025."""
 
-TRIED_SESSIONS, TRIED_WORDS, MIN_TRIED_WORDS = 20, 6, 3
-"""A question to begin with is looked for among the first words of so many sessions."""
-
-_LINE = re.compile(r"[^\w\s.'-]+")
-FREE = "no money"
-QUOTA = "your subscription's quota"
 DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 """What is allowed a day where a model is turned on here: `howcome spending` and `howcome config set` change it."""
 
@@ -48,11 +41,11 @@ def question_that_finds() -> str:
     try:
         with open_existing() as app:
             everywhere = Scope.everything()
-            for one in app.events.recent_sessions(everywhere, TRIED_SESSIONS):
-                words = _LINE.sub(" ", title_of(one.prompt)).split()[:TRIED_WORDS]
+            for one in app.events.recent_sessions(everywhere, 20):
+                words = re.sub(r"[^\w\s.'-]+", " ", title_of(one.prompt)).split()[:6]
                 question = Question(" ".join(words), everywhere, limit=2)
                 # more than the prompt itself
-                if len(words) >= MIN_TRIED_WORDS and len(app.search.find(question, by_words=True)) > 1:
+                if len(words) > 2 and len(app.search.find(question, by_words=True)) > 1:
                     return " ".join(words)
     except HowcomeError:  # nothing is stored, or it cannot be asked now
         pass
@@ -66,16 +59,15 @@ def trusted(owners: Sequence[lifecycle.Owner], changed: Collection[str]) -> list
         title, wiring = lifecycle.title_of(owner), lifecycle.agent_of(owner).wiring
         if not wiring.trust_server or not (owner.agent in changed or lifecycle.is_distrusted(owner)):
             continue
-        if lifecycle.trust(owner):
-            notes.append(f"{title} runs only hooks that are trusted: it trusts howcome's now (/hooks shows them).")
-        else:
-            notes.append(f"{title} runs only hooks that are trusted: start `{wiring.programs[0]}`, type /hooks.")
+        now = "it trusts howcome's now (/hooks shows them)"
+        what = now if lifecycle.trust(owner) else f"start `{wiring.programs[0]}`, type /hooks"
+        notes.append(f"{title} runs only hooks that are trusted: {what}.")
     return notes
 
 
 def completion(environment: Mapping[str, str]) -> str:
     """The line that completes commands in this person's shell."""
-    shell = os.path.basename(environment.get("SHELL", "")) or "bash"
+    shell = os.path.basename(environment.get("SHELL", ""))
     if shell == "fish":
         return "_HOWCOME_COMPLETE=fish_source howcome | source    # completion, in ~/.config/fish/config.fish"
     kind = "zsh" if shell == "zsh" else "bash"
@@ -131,12 +123,12 @@ def _chosen(settings: Settings) -> str:
 
 
 def _lines(estimate: Estimate, settings: Settings) -> list[str]:
-    """The arithmetic."""
     sessions, calls = counted(estimate.sessions, "session"), counted(estimate.calls, "call")
     each = (estimate.tokens_in + estimate.tokens_out) // max(1, estimate.calls)
-    named = settings.llm_model or ("the claude program" if _chosen(settings) == "claude" else "")
-    known = {name for name, _, _ in PRICES}
-    own = [] if named in known or not named else [(named, QUOTA if _chosen(settings) == "claude" else "its own price")]
+    is_claude = _chosen(settings) == "claude"
+    named = settings.llm_model or ("the claude program" if is_claude else "")
+    known = {"", *(name for name, _, _ in PRICES)}
+    own = [] if named in known else [(named, "your subscription's quota" if is_claude else "its own price")]
     read, written = estimate.tokens_in / 1e6, estimate.tokens_out / 1e6
     costs = [*own, *((name, f"${read * price_in + written * price_out:,.2f}") for name, price_in, price_out in PRICES)]
     once = f"some {estimate.tokens_in:,} tokens to read and {estimate.tokens_out:,} to write"
@@ -144,6 +136,6 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
         "",
         "A language model notes more of what sessions taught. It is sent what was said in them; found secrets are not.",
         f"  {sessions}, {calls}: {once}, once; then {each:,} a session",
-        *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", FREE)]),
+        *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", "no money")]),
         "  To choose one: howcome config set llm http (or anthropic, claude, command); `man howcome` has its settings.",
     ]

@@ -1,4 +1,4 @@
-"""`howcome projects`: which projects there are, and which folders are one project."""
+"""Projects: `howcome projects`, which folders are one; `graph`, which file of one imports which."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import os
 import click
 
 from howcome.app import App
-from howcome.cli.arguments import clean_argument, confirm, open_existing
+from howcome.cli.arguments import clean_argument, confirm, here, open_existing, open_store
 from howcome.cli.declared import JSON, argument, click_command, option
+from howcome.codegraph.build import MAX_EDGES, GraphReport
+from howcome.codegraph.sources import MAX_ENTRIES, MAX_FILE_BYTES, MAX_FILES
+from howcome.domain.code import CodeFile
 from howcome.errors import UsageError
-from howcome.present.render import counted, plain
+from howcome.present.render import counted, iso_time, plain
 from howcome.present.screen import report
-from howcome.settings import current_folder
 
 
 @click_command
@@ -49,22 +51,16 @@ def projects(
             app.projects.join(one, other)
             app.index.rebuild()
             said = f"{other_root} is a part of {root} now"
-    report({action: [root, other_root]}, [plain(said)], as_json=as_json)
+    report({action: [root, other_root]}, [said], as_json=as_json)
 
 
 def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
-    """Two different projects that are stored, by what somebody wrote.
-
-    Raises:
-        UsageError: they are not two, or not stored.
-    """
     if len(names) != 2:
         raise click.UsageError("name two projects: a folder, or the last parts of one")
-    here, found = clean_argument(current_folder(os.environ)), []
+    known, found = {root: row for row, root in app.projects.roots()}, []
     for name in names:
-        known = {root: row for row, root in app.projects.roots()}
-        written = os.path.normpath(os.path.join(here, os.path.expanduser(clean_argument(name))))
-        row, root = (known[written], written) if written in known else app.projects.named(name, here, "or a whole path")
+        root = os.path.normpath(os.path.join(here(), os.path.expanduser(clean_argument(name))))
+        row, root = (known[root], root) if root in known else app.projects.named(name, here(), "or a whole path")
         if row is None:
             raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
         found.append((row, root))
@@ -74,16 +70,97 @@ def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int,
 
 
 def _list(app: App, *, as_json: bool) -> None:
-    asked = app.projects.doubts()
-    aliases: dict[str, list[str]] = {}
+    also: dict[str, list[str]] = {root: [] for _, root in app.projects.roots()}
     for other, root in app.projects.aliases():
-        aliases.setdefault(root, []).append(other)
-    rows = [{"project": root, "also": aliases.get(root, [])} for _, root in app.projects.roots()]
+        also.get(root, []).append(other)
+    asked = app.projects.doubts()
     pairs = [{"projects": [doubt.one, doubt.other], "is_sure": doubt.is_sure} for doubt in asked]
-    lines = []
-    for _, root in app.projects.roots():
-        lines += [plain(root), *(f"    also {plain(also)}" for also in aliases.get(root, []))]
+    lines = [line for root in also for line in (root, *(f"    also {other}" for other in also[root]))]
     if asked:
         lines += ["", f"{counted(len(asked), 'pair')} may be one project each; join A B, or keep them apart:"]
-    lines += [f"    {plain(doubt.one)}  {plain(doubt.other)}" for doubt in asked]
+    lines += [f"    {doubt.one}  {doubt.other}" for doubt in asked]
+    rows = [{"project": root, "also": others} for root, others in also.items()]
     report({"projects": rows, "doubts": pairs}, lines, as_json=as_json)
+
+
+_LIMITS = {
+    "files": f"only the first {MAX_FILES:,} source files were read",
+    "entries": f"the folder was looked through up to {MAX_ENTRIES:,} names: build in a repository",
+    "edges": f"only the first {MAX_EDGES:,} imports were kept",
+}
+_FATES = {
+    CodeFile.BROKEN: "with syntax errors, read as far as they could be",
+    CodeFile.BINARY: "are no text, and were not read",
+    CodeFile.LARGE: f"larger than {MAX_FILE_BYTES >> 20} MB, and were not read",
+    CodeFile.SLOW: "took too long to parse, and were left out",
+    CodeFile.UNREADABLE: "could not be read",
+}
+MAX_SHOWN = 200
+
+
+@click_command
+def graph(
+    action: str = argument(type=("build", "show")),
+    path: str | None = argument(required=False, type=click.Path()),
+    as_json: bool = option("--json", help="Print the report as JSON."),
+) -> None:
+    """Read and show the import graph of a project: which of its files imports which.
+
+    `build [FOLDER]` reads the imports of the project of FOLDER (default: the current one) from its source: Python,
+    JavaScript and TypeScript, Go, Rust, Java. What git ignores is left out; only files that changed since the last time
+    are parsed again. It needs howcome's extra `graph`. From then on the MCP server refreshes it every ten minutes.
+
+    `show FILE` says what FILE (a path, the end of one, or a name) imports and what imports it.
+
+    \b
+    Examples:
+      howcome graph build
+      howcome graph build ~/code/shop --json
+      howcome graph show src/shop/cart.py
+      howcome graph show Cart
+    """
+    if action == "build":
+        _build_graph(path, as_json=as_json)
+    elif path is None:
+        raise click.UsageError("name the file to show: howcome graph show FILE")
+    else:
+        _show_file(path, as_json=as_json)
+
+
+def _build_graph(folder: str | None, *, as_json: bool) -> None:
+    from howcome.cli.progress import progress
+
+    place = clean_argument(os.path.abspath(os.path.expanduser(folder or os.getcwd())))
+    if not os.path.isdir(place):
+        raise UsageError(f"{place} is not a folder")
+    with open_store() as app, progress("files", "reading", quiet=as_json) as on_progress:
+        built = app.graphs.build(place, on_progress)
+    values = {
+        "project": built.root, "files": built.files, "edges": built.edges, **built.counts, "limits": built.limits,
+        "seconds": round(built.seconds, 3),
+    }  # fmt: skip
+    report(values, _built_lines(built), as_json=as_json)
+
+
+def _show_file(file: str, *, as_json: bool) -> None:
+    with open_existing() as app:
+        found = app.graphs.of(clean_argument(os.getcwd()), clean_argument(file))
+    built = iso_time(found.graph.built_ms) or ""
+    values = {"file": found.path, "imports": found.imports, "imported_by": found.imported_by, "built": built}
+    lines = [found.path, *_imports("imports", found.imports), *_imports("imported by", found.imported_by)]
+    report(values, [*lines, f"as of {built[:16]}"], as_json=as_json)
+
+
+def _imports(title: str, paths: list[str]) -> list[str]:
+    lines = [f"{title} {counted(len(paths), 'file')}" + (":" if paths else "")]
+    lines += [f"  {path}" for path in paths[:MAX_SHOWN]]
+    return lines + ([f"  … and {len(paths) - MAX_SHOWN} more (--json shows all)"] if len(paths) > MAX_SHOWN else [])
+
+
+def _built_lines(report: GraphReport) -> list[str]:
+    counts = report.counts
+    size = f"{counted(report.files, 'file')}, {counted(report.edges, 'import')} between them, in {report.seconds:.1f} s"
+    done = f"{size}: {counts['parsed']} parsed, {counts['unchanged']} unchanged, {counts['removed']} removed"
+    lines = [done if report.files else "No source files there (Python, JavaScript, TypeScript, Go, Rust, Java)."]
+    lines += [f"{counted(counts[fate], 'file')} {says}" for fate, says in _FATES.items() if counts[fate]]
+    return lines + [_LIMITS[limit] for limit in report.limits]

@@ -14,21 +14,10 @@ from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
 from howcome.domain.text import title_of
 from howcome.errors import StoreMissingError, UsageError
+from howcome.present import screen
 from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
-from howcome.present.screen import (
-    DIM,
-    Row,
-    clocks,
-    day,
-    local_time,
-    memory_brief,
-    memory_row,
-    report_rows,
-    show_rows,
-    show_table,
-)
 from howcome.present.terminal import echo, echo_text
 from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view
 
@@ -36,8 +25,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.present.views import View
 
-SHORT_HISTORY = 3
-_KIND_STYLES = {"user": "1;36", "agent": "36", "thought": DIM, "call": DIM, "result": DIM}
+_KIND_STYLES = {"user": "1;36", "agent": "36", "thought": screen.DIM, "call": screen.DIM, "result": screen.DIM}
 """Whose words an event is, in the list of a session: what people and agents say stands out."""
 
 
@@ -56,10 +44,10 @@ def show(found_id: str = argument(metavar="ID"), as_json: bool = JSON) -> None:
     with open_existing() as app:
         found = app.events.or_memory(clean_argument(found_id))
         view, row = _show_memory(app, found) if isinstance(found, Memory) else _show_event(app, found)
-    report_rows(view, [row], as_json=as_json)
+    screen.report_rows(view, [row], as_json=as_json)
 
 
-def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
+def _show_event(app: App, event: StoredEvent) -> tuple[View, screen.Row]:
     """An event with its neighbours: the prompt that it belongs to, what stands before and after it."""
     row = event_view(event, with_text=True)
     told, place = app.events.session_of(event)
@@ -68,46 +56,37 @@ def _show_event(app: App, event: StoredEvent) -> tuple[View, Row]:
         "prompt": asked[0] if asked and asked[0].row != event.row else None,
         "before": told[place - 1] if place else None, "after": told[place + 1] if place + 1 < len(told) else None,
     }  # fmt: skip
-    more = [
-        f"{name}: {squeeze(one.summary, 120)}  {kind_of(event_view(one))}  {one.id}"
-        for name, one in near.items()
-        if one
-    ]
-    dropped = row.get("dropped_chars", 0)
-    more += (
-        [f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)"] if dropped else []
-    )
+    shown = [(name, one) for name, one in near.items() if one]
+    more = [f"{name}: {squeeze(one.summary, 120)}  {kind_of(event_view(one))}  {one.id}" for name, one in shown]
+    if dropped := row.get("dropped_chars", 0):
+        more.append(f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)")
     places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
-    who = (local_time(event.ts_ms, now_ms()), kind_of(row))
+    who = (screen.local_time(event.ts_ms, now_ms()), kind_of(row))
     about = (*who, *places, event.project, f"session {event.session[:SHORT_SESSION]}", event.id)
-    return row | {name: one and one.id for name, one in near.items()}, Row(row["text"], about, more, is_whole=True)
+    view = row | {name: one and one.id for name, one in near.items()}
+    return view, screen.Row(row["text"], about, more, is_whole=True)
 
 
-def _show_memory(app: App, memory: Memory) -> tuple[View, Row]:
+def _show_memory(app: App, memory: Memory) -> tuple[View, screen.Row]:
     """A memory with its chain and its evidence; showing it counts as reading it."""
     app.search.look([memory])
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
-    borne_out = {ident: app.events.cited([ident]) for ident in memory.evidence}
+    cited = [(ident, app.events.cited([ident])) for ident in memory.evidence]
+    borne_out = [(ident, events[0].summary if events else None) for ident, events in cited]
     row = memory_view(memory) | {
         "chain": [memory_view(other) for other in chain],
-        "evidence": [
-            {"id": ident, "summary": events[0].summary if events else None} for ident, events in borne_out.items()
-        ],
-    }  # fmt: skip
-    now = now_ms()
-    more = [f"replaced: {memory_brief(memory_view(other), now)}" for other in chain[:place]]
-    more += [f"replaced by: {memory_brief(memory_view(other), now)}" for other in chain[place + 1 :]]
+        "evidence": [{"id": ident, "summary": summary} for ident, summary in borne_out],
+    }
+    more = [f"replaced: {screen.memory_brief(memory_view(other))}" for other in chain[:place]]
+    more += [f"replaced by: {screen.memory_brief(memory_view(other))}" for other in chain[place + 1 :]]
     more += [f"also in: {root}" for root in memory.also]
     more += [f"contradicts: {ident}" for ident in memory.contradicts]
     more += [f"its file {AGAINST[memory.standing]}"] if memory.standing in AGAINST else []
-    more += [
-        f"borne out by: {events[0].summary if events else 'not in this store'}  {ident}"
-        for ident, events in borne_out.items()
-    ]
+    more += [f"borne out by: {'not in this store' if said is None else said}  {ident}" for ident, said in borne_out]
     app.memories.count_access([memory])
     more += [f"read {counted(memory.access_count, 'time')}"] if memory.access_count else []
-    return row, memory_row(row, now, more, is_whole=True)
+    return row, screen.memory_row(row, more, is_whole=True)
 
 
 @command
@@ -154,18 +133,17 @@ def timeline(
     if markdown:
         echo_text("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
         return
-    began = next((day(row["ts"], now_ms()) for row in rows if row["ts"]), "undated")
+    began = next((screen.day(row["ts"]) for row in rows if row["ts"]), "undated")
     what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
     if full:
-        about = [(day(row["ts"], now_ms()), kind_of(row), row["id"]) for row in rows]
-        show_rows([Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)], notes=[what])
+        about = [(screen.day(row["ts"]), kind_of(row), row["id"]) for row in rows]
+        whole = [screen.Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)]
+        screen.show_rows(whole, notes=[what])
     else:
         sign = [f"{'>' if row['id'] == marked else ' '} " if marked else "" for row in rows]
-        cells = [
-            (f"{mark}{when}", kind_of(row), row["summary"], row["id"])
-            for mark, row, when in zip(sign, rows, clocks([row["ts"] for row in rows]), strict=True)
-        ]
-        show_table(cells, styles=_KIND_STYLES, notes=[what], wraps=2)
+        when = [mark + clock for mark, clock in zip(sign, screen.clocks([row["ts"] for row in rows]), strict=True)]
+        cells = [(at, kind_of(row), row["summary"], row["id"]) for at, row in zip(when, rows, strict=True)]
+        screen.show_table(cells, styles=_KIND_STYLES, notes=[what], wraps=2)
 
 
 def _as_markdown(row: View) -> str:
@@ -183,18 +161,17 @@ def _list_sessions(
     with contextlib.suppress(StoreMissingError), open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         found = app.events.recent_sessions(scope, limit + 1, since_ms=window[0], before_ms=window[1])
-        nothing = (
-            EMPTY if app.events.is_empty() else "No such sessions of this project; --all-projects lists every one."
-        )
+        if not app.events.is_empty():
+            nothing = "No such sessions of this project; --all-projects lists every one."
     more = [f"There are more: --limit {5 * limit}"] if len(found) > limit else []
     found = found[:limit]
     rows = []
     for one in found:
         where = one.project if all_projects else ""
-        about = (local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
-        rows.append(Row(squeeze(title_of(one.prompt), 220), (*about, one.name[:SHORT_SESSION])))
+        about = (screen.local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
+        rows.append(screen.Row(squeeze(title_of(one.prompt), 220), (*about, one.name[:SHORT_SESSION])))
     facts = {"sessions": [session_view(one) for one in found]}
-    report_rows(facts, rows, notes=more if found else [nothing], as_json=as_json)
+    screen.report_rows(facts, rows, notes=more if found else [nothing], as_json=as_json)
 
 
 def _session(app: App, text: str) -> tuple[int, str, str, str]:
@@ -224,18 +201,16 @@ def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) ->
     """
     path, line = file_and_line(place)
     if not os.path.isfile(path):
-        raise UsageError(
-            f"there is no file {clean_argument(path)}; `howcome history` tells of files that are gone,"
-            " `howcome search` of words"
-        )
+        hint = "`howcome history` tells of files that are gone, `howcome search` of words"
+        raise UsageError(f"there is no file {clean_argument(path)}; {hint}")
     if line is None:
-        _history(path, SHORT_HISTORY, as_json=as_json)
+        _history(path, 3, as_json=as_json)
         return
     with open_existing() as app:
         file, past = app.files.line(path, line)
     view = past_view(past)
     notes = [*missing(view), f"More: howcome show ID, howcome history {file}"]
-    report_rows({"file": file, "line": line, **view}, _rows(view), notes=notes, as_json=as_json)
+    screen.report_rows({"file": file, "line": line, **view}, _rows(view), notes=notes, as_json=as_json)
 
 
 @command
@@ -264,9 +239,8 @@ def _history(path: str, limit: int, *, as_json: bool) -> None:
     notes += [f"Commits: {problem}."] if problem else []
     notes += [f"More: howcome history {name} --limit {limit * 5}"] if len(views) == limit else []
     facts = {"file": name, "problem": problem, "changes": views}
-    report_rows(facts, [row for view in views for row in _rows(view)], notes=notes, as_json=as_json)
+    screen.report_rows(facts, [row for view in views for row in _rows(view)], notes=notes, as_json=as_json)
 
 
-def _rows(view: View) -> list[Row]:
-    now = now_ms()
-    return [Row(*one) for one in told(view, lambda time: day(time, now))]
+def _rows(view: View) -> list[screen.Row]:
+    return [screen.Row(*one) for one in told(view, screen.day)]

@@ -6,8 +6,8 @@ import os
 
 import click
 
-from howcome.app import App, now_ms, open_app
-from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, root_of
+from howcome.app import App
+from howcome.cli.arguments import clean_argument, confirm, memory_text, open_existing, open_store, root_of
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain import memories as words
 from howcome.domain.events import squeeze
@@ -19,9 +19,8 @@ from howcome.memory.text import cleaned, owner
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line
 from howcome.present.screen import is_terminal, memory_brief, memory_row, report, show_rows
-from howcome.present.terminal import echo, echo_text
+from howcome.present.terminal import echo
 from howcome.present.views import memory_view
-from howcome.settings import read_settings
 
 _SHOWN_TRACES = 5
 
@@ -29,40 +28,26 @@ _ID = argument(metavar="ID")
 _TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
 _STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
 _AS_IS = option("--as-is", help="Keep the words as they are, first person and feelings, too.")
+_ALSO = option(metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated.")
+_EVIDENCE = option(metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated.")
 _OWNER = option("--agent", metavar="ID", help="Act as this agent: it may only change what it owns.")
 
 
-def _require_first(text: str, *, agent: str | None, evidence: tuple[str, ...]) -> None:
-    """Refuses, before a store is made for it, the first memory that could not be kept there.
-
-    Raises:
-        UsageError: the text or the owner cannot be used.
-        NotFoundError: no event is stored that could bear it out.
-    """
-    from howcome.redact.redactor import Redactor
-
-    cleaned(text, Redactor(os.urandom(32)))
-    owner(agent)
-    if evidence:
-        raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet")
-
-
 def _open_to_keep(text: str, folders: tuple[str, ...], agent: str | None, evidence: tuple[str, ...]) -> App:
-    """The store; where there is none it is made when the memory can be kept in it.
-
-    Raises:
-        HowcomeError: it cannot.
-    """
+    """The store; where there is none it is made when the memory can be kept in it (HowcomeError: it cannot)."""
     try:
         return open_existing()
     except StoreMissingError:
-        _require_first(text, agent=agent, evidence=evidence)
-        for folder in folders:
-            if os.path.isdir(os.path.expanduser(folder)):
-                continue
-            said = repr(squeeze(clean_argument(folder), 60))
+        from howcome.redact.redactor import Redactor
+
+        cleaned(text, Redactor(os.urandom(32)))
+        owner(agent)
+        if evidence:
+            raise NotFoundError(f"no event {squeeze(evidence[0], 60)}: nothing is stored yet") from None
+        if missing := [folder for folder in folders if not os.path.isdir(os.path.expanduser(folder))]:
+            said = repr(squeeze(clean_argument(missing[0]), 60))
             raise UsageError(f"no project is called {said}: nothing is stored; name a folder that is there") from None
-        return open_app(read_settings(os.environ))
+        return open_store()
 
 
 @click_command
@@ -71,13 +56,9 @@ def remember(
     type: str | None = _TYPE,
     is_global: bool = option("--global", help="It holds in every project."),
     project: str | None = option(metavar="PROJECT", help="It holds in this project: its folder, or its name."),
-    also: tuple[str, ...] = option(
-        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
-    ),
+    also: tuple[str, ...] = _ALSO,
     agent: str | None = option(metavar="ID", help="The agent that owns it: no other agent changes or forgets it."),
-    evidence: tuple[str, ...] = option(
-        metavar="EV-ID", multiple=True, help="An event that bears it out; may be repeated."
-    ),
+    evidence: tuple[str, ...] = _EVIDENCE,
     as_is: bool = _AS_IS,
     as_json: bool = JSON,
 ) -> None:
@@ -96,22 +77,16 @@ def remember(
       howcome remember --also ../api "Readings are sent in UTC, with milliseconds."
       git log -1 --format=%B | howcome remember --evidence ev-3f9a -
     """
-    if is_global and project is not None:
-        raise click.UsageError("choose one of --global and --project")
-    if is_global and also:
-        raise click.UsageError("choose one of --global and --also: what is global holds in every project")
-    said = memory_text(text)
-    given = worded(said, as_is=as_is)
+    if is_global and (project is not None or also):
+        other = "--project" if project is not None else "--also: what is global holds in every project"
+        raise click.UsageError(f"choose one of --global and {other}")
+    given = worded(memory_text(text), as_is=as_is)
     with _open_to_keep(given, (*([project] if project is not None else ()), *also), agent, evidence) as app:
         root = None if is_global else root_of(app, project)
         memory, is_new = app.memories.add(
-            given,
-            type=type or words.DEFAULT_TYPE,
-            project=root,
-            also=[root_of(app, folder) for folder in also],
-            agent=agent,
-            evidence=evidence,
-        )
+            given, type=type or words.DEFAULT_TYPE, project=root, also=[root_of(app, folder) for folder in also],
+            agent=agent, evidence=evidence,
+        )  # fmt: skip
         has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
@@ -124,7 +99,7 @@ def remember(
     notes += [_redacted(redacted)] if redacted else []
     if is_terminal():
         kept = "kept" if is_new else "known already"
-        show_rows([memory_row(memory_view(memory), now_ms(), is_whole=True)], notes=[", ".join([kept, *notes])])
+        show_rows([memory_row(memory_view(memory), is_whole=True)], notes=[", ".join([kept, *notes])])
         return
     echo(memory.id if is_new else _known(memory, given))
     for line in [f"kept as a {memory.type}: {memory.text}", *notes] if is_new else notes:
@@ -132,13 +107,11 @@ def remember(
 
 
 def _known(memory: Memory, given: str) -> str:
-    """Which memory is there, and in which words, if they are others."""
     is_equal = words.normalized(memory.text) == words.normalized(given)
     return f"known already: {memory.id}" + ("" if is_equal else f"  {squeeze(memory.text, 220)}")
 
 
 def _beside(memory: Memory) -> list[str]:
-    """What keeping a memory did to others."""
     lines = [f"it supersedes {memory.supersedes_id}"] if memory.supersedes_id else []
     both = f"it contradicts {', '.join(memory.contradicts)}: `howcome memories --review` settles it"
     return lines + ([both] if memory.contradicts else [])
@@ -155,9 +128,7 @@ def update(
     text: tuple[str, ...] = argument(nargs=-1),
     type: str | None = _TYPE,
     status: str | None = _STATUS,
-    also: tuple[str, ...] = option(
-        metavar="DIR", multiple=True, help="It holds in DIR's project, too; may be repeated."
-    ),
+    also: tuple[str, ...] = _ALSO,
     not_in: tuple[str, ...] = option(metavar="DIR", multiple=True, help="It does not hold in DIR's project any more."),
     agent: str | None = _OWNER,
     as_is: bool = _AS_IS,
@@ -178,15 +149,9 @@ def update(
     with open_existing() as app:
         old = app.memories.get(clean_argument(memory_id))
         memory = app.memories.update(
-            old.key.hex(),
-            text=new,
-            type=type,
-            status=status,
-            agent=agent,
-            is_person=agent is None,
-            also=[root_of(app, folder) for folder in also],
-            not_in=[root_of(app, folder) for folder in not_in],
-        )
+            old.key.hex(), text=new, type=type, status=status, agent=agent, is_person=agent is None,
+            also=[root_of(app, folder) for folder in also], not_in=[root_of(app, folder) for folder in not_in],
+        )  # fmt: skip
     supersedes = memory.supersedes == old.row
     line = f"{memory.id} supersedes {old.id}" if supersedes else f"{memory.id} is {memory.status}"
     if memory.roots != old.roots:
@@ -195,8 +160,7 @@ def update(
         line = f"known already: {memory.id}; {old.id} stays as it is"
     undo = [f"To undo it: howcome forget {memory.id} && howcome restore {old.id}"] if supersedes else []
     report({"superseded": old.id if supersedes else None, **memory_view(memory)}, [line, *undo], as_json=as_json)
-    redacted = words.taken_out(new, memory.text) if supersedes and new and not as_json else []
-    if redacted:
+    if supersedes and new and not as_json and (redacted := words.taken_out(new, memory.text)):
         echo(_redacted(redacted), err=True)
 
 
@@ -252,26 +216,23 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
     with open_existing() as app:
         memory = app.memories.get(clean_argument(memory_id))
         if not yes and memory.purged_ms is None:
-            echo(memory_brief(memory_view(memory), now_ms()), err=as_json)
+            echo(memory_brief(memory_view(memory)), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         purged = app.memories.purge(memory.key.hex())
-    if as_json:
-        names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
-        echo(json_line({name: getattr(purged, name) for name in names}))
-    else:
-        echo_text(_erased(purged))
-        if purged.unseen:
-            echo(f"not looked into: {purged.unseen}")
+    names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
+    unseen = [f"not looked into: {purged.unseen}"] if purged.unseen else []
+    facts = {name: getattr(purged, name) for name in names}
+    report(facts, [*_erased(purged), *unseen], as_json=as_json)
     if purged.is_gone is None or _strays(purged):
         raise click.exceptions.Exit(1)
 
 
-def _erased(done: PurgeReport) -> str:
+def _erased(done: PurgeReport) -> list[str]:
     if done.is_gone:
         where = "in no table of the store" if done.unseen else "nowhere in the store's files"
-        return f"{done.id} is erased: its words are {where}; only the id is kept"
+        return [f"{done.id} is erased: its words are {where}; only the id is kept"]
     if done.is_gone is None:
-        return f"{done.id} is erased, but whether anything is left of it was not verified: {done.problem}"
+        return [f"{done.id} is erased, but whether anything is left of it was not verified: {done.problem}"]
     lines = [f"{done.id} is erased, but the same words, or much of them, still stand in the store:"]
     if done.events:
         lines.append(f"  {_named(done.events, 'event')}: a session said them, and purge leaves what was said")
@@ -279,11 +240,10 @@ def _erased(done: PurgeReport) -> str:
         lines.append(f"  {_named(done.memories, 'memory', 'memories')}: `howcome purge {done.memories[0]}`")
     if strays := _strays(done):
         lines.append(f"  {', '.join(strays)}: end the agents' sessions and purge it again; delete copies of yours")
-    return "\n".join(lines)
+    return lines
 
 
 def _named(ids: list[str], one: str, many: str = "") -> str:
-    """How many there are, and which."""
     more = ", …" if len(ids) > _SHOWN_TRACES else ""
     return f"{counted(len(ids), one, many)} ({', '.join(ids[:_SHOWN_TRACES])}{more})"
 

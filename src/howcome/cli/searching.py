@@ -7,7 +7,15 @@ import time
 from collections.abc import Sequence
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_existing, option_ms, scope_of
+from howcome.cli.arguments import (
+    SHORT_SESSION,
+    check_scope,
+    clean_argument,
+    is_unknown,
+    open_existing,
+    option_ms,
+    scope_of,
+)
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
@@ -20,10 +28,6 @@ from howcome.present.screen import Row, day, report_rows
 from howcome.present.views import contradiction_of, hit_view, kind_of
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
-
-MAX_QUESTION_CHARS = 200
-INDEX_WAIT_S = 1.0
-"""A person waits so long for what another process has stored and nobody has made searchable yet."""
 
 
 @command
@@ -75,23 +79,15 @@ def search(
     check_scope(project, all_projects=all_projects)
     before_ms, since_ms = option_ms(before, "--before"), option_ms(since, "--since")
     is_everywhere = all_projects or (session is not None and project is None)  # a session is named by itself
-    narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent}
-    narrowed["--subsystem"] = subsystem
+    narrowed = {"--type": types, "--session": session, "--since": since, "--before": before, "--agent": agent,
+                "--subsystem": subsystem}  # fmt: skip
     try:
         with open_existing() as app:
+            scope = scope_of(app, project, all_projects=is_everywhere)
             question = Question(
-                asked,
-                scope_of(app, project, all_projects=is_everywhere),
-                limit=limit,
-                by_session=by == "session",
-                types=types,
-                session=session,
-                agent=agent,
-                subsystem=subsystem,
-                before_ms=before_ms,
-                since_ms=since_ms,
-                explained=is_explained,
-            )
+                asked, scope, limit=limit, by_session=by == "session", types=types, session=session, agent=agent,
+                subsystem=subsystem, before_ms=before_ms, since_ms=since_ms, explained=is_explained,
+            )  # fmt: skip
             names = [name for name, value in narrowed.items() if value]
             report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
@@ -104,7 +100,7 @@ def _answers(
     app: App, question: Question, narrowed: Sequence[str], *, is_everywhere: bool
 ) -> tuple[dict[str, object], list[Row], list[str]]:
     """What a search gives programs, and people: rows, and what else is to be said."""
-    lag = app.index.within(INDEX_WAIT_S, question.scope)
+    lag = app.index.within(1.0, question.scope)  # seconds for what others have stored and nobody made searchable
     started = time.perf_counter()
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
@@ -120,7 +116,7 @@ def _answers(
 
 def _then(question: Question) -> list[str]:
     """For a question that speaks of one time, what lists the sessions of that time."""
-    spoken = spans(" ".join(question.concepts)[:MAX_QUESTION_CHARS], now_ms())
+    spoken = spans(" ".join(question.concepts)[:200], now_ms())
     if len(spoken) != 1 or spoken[0].since_ms is None:
         return []
     before = f" --before {iso_day(spoken[0].before_ms)}" if spoken[0].before_ms is not None else ""
@@ -129,14 +125,11 @@ def _then(question: Question) -> list[str]:
 
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
     """What is said instead of hits; no words find rationales before any are written."""
-    is_known = question.scope.is_everything or question.scope.project_id is not None
-    none_written = RATIONALE in question.types and is_known and not app.events.is_empty()
-    if none_written and not app.learn.rationale_counts(question.scope):
-        missing = ["No rationales are written here yet: run `howcome rationale`."]
-        if set(question.types) == {RATIONALE}:
-            return missing
-        return [nothing_found(app, question, narrowed, hints), *missing]
-    return [nothing_found(app, question, narrowed, hints)]
+    may_be = RATIONALE in question.types and not is_unknown(question.scope) and not app.events.is_empty()
+    is_unwritten = may_be and not app.learn.rationale_counts(question.scope)
+    missing = ["No rationales are written here yet: run `howcome rationale`."] if is_unwritten else []
+    is_all = is_unwritten and set(question.types) == {RATIONALE}
+    return missing if is_all else [nothing_found(app, question, narrowed, hints), *missing]
 
 
 def _found(app: App, question: Question) -> tuple[list[Found], str]:
@@ -159,8 +152,8 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
         marks += [memory.cited] if memory.evidence else []
     marks += [f"[{on_branch(item.unmerged)}]"] if item.unmerged else []
-    where = [view["project"] or "everywhere"] if is_everywhere else []
-    about = (day(view["ts"], now_ms()), kind_of(view), *marks, *where, item.id)
+    marks += [view["project"] or "everywhere"] if is_everywhere else []
+    about = (day(view["ts"]), kind_of(view), *marks, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
     return Row(item.passage, about, [*asked, *_explanation_lines(item)])
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from howcome.app import open_app
-from howcome.cli.arguments import clean_argument, confirm, open_existing
+from howcome.cli.arguments import clean_argument, complain, confirm, here, open_existing, open_store
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
-from howcome.present.render import counted, iso_time, json_line, plain
+from howcome.present.render import counted, iso_time
 from howcome.present.screen import report
-from howcome.present.terminal import echo
-from howcome.settings import current_folder, read_settings
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
     from howcome.memory.team_server import TeamReport
 
-MAX_KEY_CHARS = 1000
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
 Keep a copy of it: nobody opens the files without it.
 Now run: howcome sync
@@ -36,7 +31,6 @@ _COMMIT = (
     "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
     " .git/hooks/pre-commit, and make that executable"
 )
-MAX_TOKEN_CHARS = 200
 _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
@@ -76,7 +70,7 @@ def sync(
         raise click.UsageError("init needs --remote URL|FOLDER")
     if action == "remove":
         confirm("Disconnect this machine, and delete its copy of the key", yes=yes, err=as_json)
-    with open_app(read_settings(os.environ), create=action not in ("status", "remove")) as app:
+    with open_existing() if action in ("status", "remove") else open_store() as app:
         work = app.sharing.sync()
         if action == "init":
             _print(work.set_up(str(remote), _key_of(key_file)), _SET_UP, as_json=as_json)
@@ -93,14 +87,13 @@ def sync(
 
 
 def _key_of(file: str | None) -> str:
-    """The key that a file holds."""
     from howcome.memory.syncing import NO_KEY
 
     if file is None:
         return ""
     try:
         with click.open_file(file, errors="replace") as stream:
-            return str(stream.read(MAX_KEY_CHARS)).strip() or NO_KEY
+            return str(stream.read(1000)).strip() or NO_KEY
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
 
@@ -115,14 +108,15 @@ def _print_run(done: SyncReport, *, as_json: bool) -> None:
     said = [f"{done.brought} came, {done.changed} changed, {done.purged} purged here; {done.sent} sent"]
     for reason, count in done.kept_back.items():
         said.append(f"kept back: {count} {reason}{_OUTSIDE if reason == FROM_OUTSIDE else ''}")
-    if done.unreadable:
-        said.append(
-            f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
-        )
-    report(asdict(done), said, as_json=as_json)
-    for problem in [] if as_json else done.problems:
-        echo(plain(f"howcome: {problem}"), err=True)
-    if done.problems:
+    unread = f"{counted(done.unreadable, 'file')} there cannot be opened (not whole yet, or damaged): left alone"
+    _end(asdict(done), [*said, unread] if done.unreadable else said, done.problems, as_json=as_json)
+
+
+def _end(facts: object, said: list[str], problems: list[str], *, as_json: bool, is_bad: bool = False) -> None:
+    """Prints a report, and says what went wrong: the exit code is 1 then."""
+    report(facts, said, as_json=as_json)
+    complain([] if as_json else problems)
+    if problems or is_bad:
         raise click.exceptions.Exit(1)
 
 
@@ -151,34 +145,32 @@ def share(
     """
     if bool(memories) + is_project + is_receive + is_check + is_resolve != 1:
         raise click.UsageError("name memories, or choose one of --project, --receive, --check and --resolve")
-    here = clean_argument(current_folder(os.environ))
+    folder = here()
     problems: list[str] = []
     if is_check:
-        good, bad = check(here)
+        good, bad = check(folder)
         problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
         facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"
         said = problems or [fine if good else f"no file in {FOLDER}"]
     elif is_resolve:
-        said = resolve(here)
+        said = resolve(folder)
         facts = {"resolved": said}
     elif is_receive:
-        with open_app(read_settings(os.environ)) as app:
-            came = app.sharing.team().receive(here)
+        with open_store() as app:
+            came = app.sharing.team().receive(folder)
         problems = [reason for _, reason in came.problems]
         facts = {"added": came.added, "known": came.known, "problems": problems}
         hint = ": howcome memories --review" if came.added else ""
         said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
     else:
         with open_existing() as app:
-            shared = app.sharing.team().share(here, memories)
+            shared = app.sharing.team().share(folder, memories)
         facts, problems = asdict(shared), [*shared.left_out] if memories else []
         said = [*shared.written, f"{counted(len(shared.written), 'file')} written, {shared.known} there already"]
         said += [f"{ident} is not shared: {reason}" for ident, reason in shared.left_out.items()]
         said += [_COMMIT] if shared.written else []
-    report(facts, map(plain, said), as_json=as_json)
-    if problems:
-        raise click.exceptions.Exit(1)
+    _end(facts, said, [], as_json=as_json, is_bad=bool(problems))
 
 
 @click_command
@@ -190,14 +182,12 @@ def join(url: str = argument(), as_json: bool = JSON) -> None:
       howcome team join https://team.example.org
       pass show acme-token | howcome team join https://team.example.org
     """
-    if sys.stdin.isatty():
-        token = click.prompt("Token", hide_input=True, err=True)
-    else:
-        token = sys.stdin.readline(MAX_TOKEN_CHARS)
-    with open_app(read_settings(os.environ)) as app:
+    is_asked = sys.stdin.isatty()
+    token = click.prompt("Token", hide_input=True, err=True) if is_asked else sys.stdin.readline(200)
+    with open_store() as app:
         facts = app.sharing.team_server().join(clean_argument(url), str(token).strip())
     may = "read and write" if facts["scope"] == "write" else "read only"
-    report(facts, map(plain, _JOINED.format_map({**facts, "may": may}).splitlines()), as_json=as_json)
+    report(facts, _JOINED.format_map({**facts, "may": may}).splitlines(), as_json=as_json)
 
 
 @click_command
@@ -213,7 +203,7 @@ def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), 
       howcome team push mem-3f9a
     """
     with open_existing() as app:
-        done = app.sharing.team_server().push(clean_argument(current_folder(os.environ)), memories)
+        done = app.sharing.team_server().push(here(), memories)
     _print_shared(done, as_json=as_json, must=bool(memories))
 
 
@@ -225,8 +215,8 @@ def pull(as_json: bool = JSON) -> None:
     Examples:
       howcome team pull && howcome team review
     """
-    with open_app(read_settings(os.environ)) as app:
-        done = app.sharing.team_server().pull(clean_argument(current_folder(os.environ)))
+    with open_store() as app:
+        done = app.sharing.team_server().pull(here())
     _print_shared(done, as_json=as_json)
 
 
@@ -258,9 +248,9 @@ def review(
 
         print_reviews(waiting, as_json=as_json, settles=_SETTLES)
         return
-    facts = {"accepted" if is_accepted else "refused": sorted({*numbers})}
-    said = f"{counted(len({*numbers}), 'memory', 'memories')} {'accepted' if is_accepted else 'refused'}"
-    echo(json_line(facts) if as_json else said)
+    settled = "accepted" if is_accepted else "refused"
+    said = f"{counted(len({*numbers}), 'memory', 'memories')} {settled}"
+    report({settled: sorted({*numbers})}, [said], as_json=as_json)
 
 
 @click_command
@@ -274,31 +264,22 @@ def leave(yes: bool = option("-y", help="Do not ask."), as_json: bool = JSON) ->
     confirm("Delete this machine's token", yes=yes, err=as_json)
     with open_existing() as app:
         app.sharing.team_server().leave()
-    echo(json_line({"left": True}) if as_json else "This machine is in no team.")
+    report({"left": True}, ["This machine is in no team."], as_json=as_json)
 
 
 def membership(*, as_json: bool) -> None:
-    """Prints what this machine is a member of.
-
-    Raises:
-        UsageError: of nothing.
-    """
+    """Prints what this machine is a member of (UsageError: of nothing)."""
     from howcome.memory.team_server import NOT_JOINED
 
-    with open_app(read_settings(os.environ)) as app:
-        facts = app.sharing.team_server().status()
+    with open_store() as app:
+        facts: dict[str, Any] = app.sharing.team_server().status()
     if not facts:
         raise UsageError(f"{NOT_JOINED}; to administer a team, give --database")
-    run_ms = facts["run_ms"]
-    run = iso_time(run_ms) if isinstance(run_ms, int) else "not yet"
+    run = iso_time(facts["run_ms"]) if isinstance(facts["run_ms"], int) else "not yet"
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
-    said += [f"last run {run}", f"pushes: {_listed(facts['pushes'])}", f"pulls: {_listed(facts['pulls'])}"]
+    said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
-    report(facts, map(plain, said), as_json=as_json)
-
-
-def _listed(names: object) -> str:
-    return ", ".join(map(str, names)) if isinstance(names, list) and names else "nothing"
+    report(facts, said, as_json=as_json)
 
 
 def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
@@ -309,8 +290,4 @@ def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> Non
         hint = ": howcome team review" if done.to_review else ""
         said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
     said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
-    report(asdict(done), map(plain, said), as_json=as_json)
-    for problem in [] if as_json else done.problems:
-        echo(plain(f"howcome: {problem}"), err=True)
-    if done.problems or (must and done.left_out):
-        raise click.exceptions.Exit(1)
+    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=must and bool(done.left_out))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 
@@ -11,14 +12,12 @@ from howcome.cli.arguments import require_extra
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.cli.sharing import join, leave, membership, pull, push, review
 from howcome.errors import UsageError
-from howcome.present.render import json_line, plain
+from howcome.present.render import json_line
 from howcome.present.screen import report
 from howcome.present.terminal import echo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from howcome.teams.admin import Admin
 
 DATABASE = "HOWCOME_TEAM_DATABASE"
@@ -35,8 +34,7 @@ _database = option(
 _CREATED = """The team {team} is there. Invite people: howcome team invite {team} NAME
 Serve it as the role {role}, which sees only what a token may see:
   {environment}=postgresql://{role}@HOST/NAME PGPASSWORD=… howcome serve"""
-_NEW_ROLE = "The role's password, shown this once: {password}"
-_INVITED = """A token for {person} ({scope}{expiry}), shown this once:
+_INVITED = """A token for {person} ({scope}, {days} days), shown this once:
 {token}
 They run: howcome team join https://HOST   (and paste it)"""
 
@@ -72,10 +70,9 @@ def create(name: str = argument(), database: str = _database, as_json: bool = JS
         admin.create(name)
     from howcome.teams.server_role import ROLE
 
-    facts: dict[str, object] = {"team": name, "role": ROLE, "password": password or None}
     said = [_CREATED.format(team=name, role=ROLE, environment=DATABASE)]
-    said += [_NEW_ROLE.format(password=password)] if password else []
-    _say(facts, said, as_json=as_json)
+    said += [f"The role's password, shown this once: {password}"] if password else []
+    _say({"team": name, "role": ROLE, "password": password or None}, said, as_json=as_json)
 
 
 @click_command
@@ -99,16 +96,12 @@ def invite(
       howcome team invite acme "Build server" --read-only --repository github.com/acme/app --days 30
     """
     with _admin(database) as (admin, _):
-        token = admin.invite(
-            name, person, may_write=not read_only, repositories=repositories, days=days, is_admin=is_admin
-        )
-    scope = "read" if read_only else "read and write"
+        may = {"may_write": not read_only, "is_admin": is_admin}
+        token = admin.invite(name, person, repositories=repositories, days=days, **may)
+    said = _INVITED.format(person=person, scope="read" if read_only else "read and write", days=days, token=token)
     kind = "read" if read_only else "write"
-    _say(
-        {"team": name, "person": person, "scope": kind, "days": days, "token": token},
-        [_INVITED.format(person=person, scope=scope, expiry=f", {days} days", token=token)],
-        as_json=as_json,
-    )
+    facts = {"team": name, "person": person, "scope": kind, "days": days, "token": token}
+    _say(facts, [said], as_json=as_json)
 
 
 @click_command
@@ -161,7 +154,7 @@ def status(
     said = []
     for one in tokens:
         ends = f"revoked {one.revoked}" if one.revoked else f"until {one.expires or 'revoked'}"
-        where = ", ".join(one.repositories) if one.repositories else "all repositories"
+        where = ", ".join(one.repositories or ()) or "all repositories"
         used = f"last used {one.last_used}" if one.last_used else "never used"
         said.append(f"{one.number}  {one.person}  {one.hint}…  {one.scope}, {where}  {ends}  {used}")
     _say({"team": name, "tokens": [asdict(one) for one in tokens]}, said or ["no token yet"], as_json=as_json)
@@ -219,5 +212,5 @@ for _command in (create, invite, revoke, status, join, push, pull, review, leave
     team.add_command(_command)
 
 
-def _say(facts: dict[str, object], said: list[str], *, as_json: bool) -> None:
-    report(facts, map(plain, "\n".join(said).splitlines()), as_json=as_json)
+def _say(facts: Mapping[str, object], said: list[str], *, as_json: bool) -> None:
+    report(facts, "\n".join(said).splitlines(), as_json=as_json)

@@ -14,12 +14,12 @@ from howcome.cli.declared import argument, click_command, option
 from howcome.errors import StoreMissingError, UsageError
 from howcome.log.place import database_path
 from howcome.memory.backup import FOLDER
-from howcome.present.render import counted, in_units, json_line
+from howcome.present.render import counted, in_units
 from howcome.present.screen import report
-from howcome.present.terminal import echo
 from howcome.settings import Settings, read_settings
 from howcome.upkeep import back_up, move_store, put_back
 
+_OLDER = "Shorten tool traffic that is older; else what the setting `tool_text_days` says."
 _SHOWN = (("events", "event"), ("sessions", "session"), ("memories", "memory", "memories"))
 """Tables, with the words for one row of them and for more."""
 
@@ -53,20 +53,18 @@ def backup(
         return
     if not os.path.lexists(database_path(settings.home)):
         raise StoreMissingError(f"there is no memory in {settings.home}: nothing to back up")
-    path = os.path.realpath(file) if file else _new_file(settings.home)
+    if file is None:
+        folder = os.path.join(settings.home, FOLDER)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        file = os.path.join(folder, time.strftime("howcome-%Y-%m-%d-%H%M%S.db"))
+    path = os.path.realpath(file)
     if os.path.isdir(path):
         raise UsageError(f"{file}: a folder; name a file in it")
     if os.path.lexists(path) and not force:
         raise UsageError(f"{file}: there already; name another file, or say --force")
     size = back_up(settings.home, path)
     said = f"{click.format_filename(path)}: {in_units(size)}, read back and whole"
-    echo(json_line({"file": path, "size_bytes": size}) if as_json else said)
-
-
-def _new_file(home: str) -> str:
-    folder = os.path.join(home, FOLDER)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    return os.path.join(folder, time.strftime("howcome-%Y-%m-%d-%H%M%S.db"))
+    report({"file": path, "size_bytes": size}, [said], as_json=as_json)
 
 
 def _restore(settings: Settings, file: str | None, *, yes: bool, as_json: bool) -> None:
@@ -84,12 +82,7 @@ def _restore(settings: Settings, file: str | None, *, yes: bool, as_json: bool) 
 
 @click_command
 def compact(
-    days: int | None = option(
-        "--older-than",
-        type=range(1, 36_501),
-        metavar="DAYS",
-        help="Shorten tool traffic that is older; else what the setting `tool_text_days` says.",
-    ),
+    days: int | None = option("--older-than", type=range(1, 36_501), metavar="DAYS", help=_OLDER),
     dry_run: bool = option(help="Say what would be shortened; change nothing."),
     yes: bool = option("-y", help="Do not ask for confirmation."),
     as_json: bool = option("--json", help="Print the report as JSON."),
@@ -108,20 +101,20 @@ def compact(
     """
     settings = read_settings(os.environ)
     days = days or settings.tool_text_days
+    old = f"of tool traffic older than {counted(days, 'day')}"
     with open_app(settings, create=False) as app:
         count, saved = app.ingest.shorten(days, is_trial=True) if days else (0, 0)
         before = app.health.place()[2][0]
         facts = {"days": days, "texts": count, "saved_bytes": saved, "is_dry_run": dry_run, "before_bytes": before}
         if not dry_run:
             if count:
-                what = counted(count, "whole text") + f" of tool traffic older than {counted(days, 'day')}"
-                confirm(f"Drop {what} ({saved / 1e6:.1f} MB), with no way back", yes=yes, err=as_json)
+                what = f"{counted(count, 'whole text')} {old} ({saved / 1e6:.1f} MB)"
+                confirm(f"Drop {what}, with no way back", yes=yes, err=as_json)
                 app.ingest.shorten(days)
             app.ingest.vacuum()
             facts["after_bytes"] = app.health.place()[2][0]
     lines = []
     if days:
-        old = f"of tool traffic older than {counted(days, 'day')}"
         done = "would be shortened" if dry_run else "shortened"
         lines.append(f"{counted(count, 'text')} {old} {done}: {saved / 1e6:.1f} MB")
     elif dry_run:

@@ -8,16 +8,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import (
-    UNKNOWN,
-    check_scope,
-    clean_argument,
-    is_unknown,
-    open_existing,
-    option_ms,
-    scope_of,
-    sessions_of,
-)
+from howcome.cli.arguments import UNKNOWN, check_scope, clean_argument, is_unknown, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, click_command, option
 from howcome.domain.events import USER_PROMPT, squeeze
 from howcome.domain.stored import ID_PREFIX, SessionSummary
@@ -38,11 +29,8 @@ LAST = "last"
 _HOOKS = {"UserPromptSubmit": "A prompt", "SessionStart": "A session that began"}
 NONE = "No prompts were answered in this project in the last 30 days; --all-projects shows every project's."
 LIMIT_S = 60.0
-TOLD_NOTHING = "A new session would be told nothing with it"
 _SESSIONS = 20
 _EVERY = 1_000_000
-_PROMPT_CHARS = 100
-_BEGIN = "(the session begins)"
 
 
 @click_command
@@ -87,11 +75,6 @@ def why(
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
-    """The verdicts of a session, or the one of a prompt.
-
-    Raises:
-        NotFoundError: there is no such session or event, or that event is no prompt with a verdict.
-    """
     if not what.startswith(ID_PREFIX) or app.events.is_session(what):
         return app.search.verdicts(session=app.search.session_told(what), limit=limit)
     event = app.events.by_id(what)
@@ -105,10 +88,10 @@ def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
 
 
 def _row(view: View) -> Row:
-    """A prompt: what it was told, then what was considered with its chance, and what became of each."""
+    """A prompt: what it was told, then what was considered, and what became of each."""
     asked = f"“{squeeze(view['prompt'], 100)}”" if view["prompt"] else _HOOKS.get(view["hook"], view["hook"])
     told = f"{counted(view['lines'], 'line')}, {view['tokens']} tokens" if view["tokens"] else "nothing"
-    about = (day(view["ts"], now_ms()), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
+    about = (day(view["ts"]), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
     return Row(f"{asked} was told: {told}{because(view['rule'])}", about, considered_lines(view["considered"]))
 
 
@@ -150,7 +133,7 @@ def try_(
 
     prompt = clean_argument(" ".join(words))
     with open_existing() as app:
-        project_id = scope_of(app, project, all_projects=False).project_id
+        project_id = scope_of(app, project).project_id
         folder = os.getcwd() if project is None else dict(app.projects.roots())[project_id or 0]
         payload = {"hook_event_name": PROMPT, "prompt": prompt, "cwd": folder, "session_id": ""}
         reply = prepare(PROMPT, payload, read_settings(os.environ), time.monotonic() + LIMIT_S)
@@ -164,7 +147,8 @@ def try_(
     said = [reminder_view(one) for one in reply.said]
     facts = {"prompt": prompt, "told": reply.context, "tokens": cost, "said": said, "rule": kept.rule, "held": held}
     lines = [unescape(line) for line in reply.context.splitlines() if line.startswith("[")]
-    told = f"{counted(len(reply.said), 'line')}, {cost} tokens" if lines else f"{TOLD_NOTHING}{because(kept.rule)}"
+    nothing = f"A new session would be told nothing with it{because(kept.rule)}"
+    told = f"{counted(len(reply.said), 'line')}, {cost} tokens" if lines else nothing
     rows = [*map(Row, lines), Row(f"{told}{'. Held back:' if held else ''}", (), considered_lines(held))]
     report_rows(facts, rows, notes=legend([view]), as_json=as_json)
 
@@ -173,9 +157,7 @@ def try_(
 def replay(
     project: str | None = argument(required=False),
     session: str | None = option(metavar="ID", help="Only this session (any unique beginning of its id)."),
-    since: str | None = option(
-        metavar="WHEN", help=f"Sessions in which something was said since; else the last {_SESSIONS}."
-    ),
+    since: str | None = option(metavar="WHEN", help=f"Sessions with something said since; else the last {_SESSIONS}."),
     as_json: bool = JSON,
 ) -> None:
     """Go through the stored sessions of PROJECT (its folder or its name; this folder's) with the clock set back.
@@ -207,20 +189,12 @@ def replay(
 
 
 def _sessions(app: App, project: str | None, session: str | None, since_ms: int | None) -> list[SessionSummary]:
-    """The sessions that are meant, the oldest first.
-
-    Raises:
-        UsageError: nothing is stored of the project.
-    """
+    """The sessions that are meant, the oldest first."""
     if session is not None:
         row, _, root = app.events.session_named(clean_argument(session))
         every = app.events.recent_sessions(app.projects.scope_of(root), _EVERY)
         return [one for one in every if one.row == row]
-    scope = (
-        scope_of(app, None, all_projects=False)
-        if project is None
-        else sessions_of(app, project, "or the name of one that `howcome projects` lists")
-    )
+    scope = scope_of(app, project, other="or the name of one that `howcome projects` lists")
     if is_unknown(scope):
         raise UsageError(UNKNOWN)
     return app.events.recent_sessions(scope, _SESSIONS if since_ms is None else _EVERY, since_ms=since_ms or 0)[::-1]
@@ -230,10 +204,8 @@ def _view(one: SessionSummary, moments: list[Moment]) -> dict[str, object]:
     return {
         "session": one.name, "client": one.client, "branch": next((moment.branch for moment in moments), ""),
         "moments": [
-            {
-                "ts": iso_time(moment.ts_ms), "prompt": moment.prompt, "tokens": moment.tokens,
-                "lines": [line.head + line.text for line in moment.lines],
-            }
+            {"ts": iso_time(moment.ts_ms), "prompt": moment.prompt, "tokens": moment.tokens,
+             "lines": [line.head + line.text for line in moment.lines]}
             for moment in moments
         ],
     }  # fmt: skip
@@ -254,7 +226,7 @@ def _lines(one: SessionSummary, moments: list[Moment]) -> list[str]:
     branch = next((f", branch {moment.branch}" for moment in moments if moment.branch), "")
     lines = [f"session {one.name}, {one.client}{branch}"] if moments else []
     for moment in moments:
-        prompt = _BEGIN if moment.prompt is None else squeeze(moment.prompt, _PROMPT_CHARS)
+        prompt = "(the session begins)" if moment.prompt is None else squeeze(moment.prompt, 100)
         lines.append(f"{short_time(iso_time(moment.ts_ms))}  {prompt}")
         lines += [f"    {line.head}{line.text}" for line in moment.lines]
         lines += [f"    ~{moment.tokens} tokens"] if moment.lines else []

@@ -28,13 +28,9 @@ NOTES = "HOWCOME_NOTES"
 
 
 def guarded(what: str, work: Callable[[], T], home: str = "", told: set[str] | None = None) -> T | None:
-    """What `work` gives; None, and a line in the log, when it fails in whatever way: the fail-open edge.
+    """What `work` gives; None, and a line in the log that begins with `what`, when it fails in whatever way.
 
-    Args:
-        what: Names it in the log.
-        work: Anything.
-        home: Where the log is, when it is not where this process's environment says.
-        told: Failures that are logged already and are not logged again; None logs each.
+    The log is in `home`, or where this process's environment says. Failures that were `told` are not logged again.
     """
     try:
         return work()
@@ -49,11 +45,10 @@ def guarded(what: str, work: Callable[[], T], home: str = "", told: set[str] | N
 
 def _described(what: str, error: Exception) -> str:
     """What went wrong: the kinds of the errors and the places in the code, never a payload's words."""
-    places, cause = [], error.__traceback__
-    while cause is not None:
-        code = cause.tb_frame.f_code
-        places.append(f"{os.path.basename(code.co_filename)}:{cause.tb_lineno}")
-        cause = cause.tb_next
+    places, trace = [], error.__traceback__
+    while trace is not None:
+        places.append(f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}")
+        trace = trace.tb_next
     reason = type(error.__cause__).__name__ if error.__cause__ is not None else ""
     if isinstance(number := getattr(error, "number", None), int):  # what the machine refused: no room, no files
         import errno

@@ -17,11 +17,7 @@ MAX_LINE_BYTES, MAX_TEXT_BYTES = 1 << 20, 64 << 20
 
 
 def write_lines(file: str | None, lines: Iterable[str], *, force: bool) -> None:
-    """Writes lines to a file (0600, in one step) or to standard output.
-
-    Raises:
-        UsageError: the file is something else that would be lost, or cannot be written there.
-    """
+    """Writes lines to a file (0600, in one step; UsageError: not there, or something is lost) or to stdout."""
     data = b"".join(line.encode("utf-8", "replace") + b"\n" for line in lines)
     if file in (None, "-"):
         sys.stdout.buffer.write(data)
@@ -39,11 +35,7 @@ def write_lines(file: str | None, lines: Iterable[str], *, force: bool) -> None:
 
 
 def read_text(file: str) -> list[str]:
-    """A file's lines.
-
-    Raises:
-        UsageError: it cannot be read.
-    """
+    """A file's lines (UsageError: it cannot be read)."""
     try:
         with open(file, encoding="utf-8", errors="replace") as stream:
             return stream.read(MAX_TEXT_BYTES).splitlines()
@@ -63,9 +55,7 @@ def _is_export(path: str) -> bool:
 def read_export(file: str, bad: list[tuple[int, str]]) -> Iterator[tuple[int, object]]:
     """The lines of a file (`-`: standard input) as decoded JSON with their numbers; `bad` gets those that are none.
 
-    Raises:
-        UsageError: there is no such file, or it is a folder.
-        HowcomeError: it cannot be read on, or its first line is no JSON.
+    Raises UsageError: there is no such file, its first line is no JSON; HowcomeError: it cannot be read on.
     """
     if file == "-":
         yield from _values(sys.stdin.buffer, bad)
@@ -81,7 +71,7 @@ def read_export(file: str, bad: list[tuple[int, str]]) -> Iterator[tuple[int, ob
 
 def _values(stream: BinaryIO, bad: list[tuple[int, str]]) -> Iterator[tuple[int, object]]:
     is_first = True
-    for number, line in _lines(stream):
+    for number, line in enumerate(_lines(stream), 1):
         if line.isspace():
             continue
         try:
@@ -95,15 +85,13 @@ def _values(stream: BinaryIO, bad: list[tuple[int, str]]) -> Iterator[tuple[int,
         is_first = False
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Numbered lines; of one that is too long only so much as shows that it is."""
-    number = 0
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Each line; of one that is too long only so much as shows that it is."""
     while line := stream.readline(MAX_LINE_BYTES + 2):
-        number += 1
         rest = line
         while not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
             pass
-        yield number, line
+        yield line
 
 
 def _decoded(line: bytes) -> object:

@@ -14,10 +14,8 @@ MAX_SPOKEN_CHARS = 40
 def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> int:
     """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00`, `yesterday`, `7d`, `last week` (its beginning).
 
-    Days and times without a zone are UTC's, or (`is_local`) those of where this process runs: a person's.
-
-    Raises:
-        UsageError: it is none of these; `name` is the argument's.
+    Days and times without a zone are UTC's, or (`is_local`) those of where this process runs: a person's. A UsageError
+    names the argument.
     """
     zone = datetime.now().astimezone().tzinfo if is_local else UTC
     offset = datetime.fromtimestamp(now_ms / 1000, zone).utcoffset()

@@ -17,14 +17,7 @@ MAX_AGENTS = 10
 
 
 def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> str:
-    """What is said instead of answers.
-
-    Args:
-        app: The façade that found nothing.
-        question: What was asked.
-        narrowed: The options that narrowed it, as this door writes them.
-        hints: What else may be tried.
-    """
+    """What is said instead of answers; `narrowed` are the options that narrowed it, as this door writes them."""
     if app.events.is_empty():
         return EMPTY
     if not app.search.has_words("\n".join(question.concepts)):

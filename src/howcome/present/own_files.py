@@ -73,14 +73,13 @@ def own_paths(home: str) -> list[str]:
 
     `config.toml` is its user's, and counts as ours when it holds howcome's settings and nothing else.
     """
-    config = os.path.join(home, CONFIG_NAME)
-    return [path for path, is_own in _walk(home, OWN) if is_own] + ([config] if _is_our_config(config) else [])
+    return [path for path, is_own in _walk(home, OWN) if is_own] + _our_config(home)
 
 
 def foreign_paths(home: str) -> list[str]:
     """What lies in the folder that is not ours; of a folder that is not ours only its own path."""
-    config = os.path.join(home, CONFIG_NAME)
-    return [path for path, is_own in _walk(home, OWN) if not is_own and not (path == config and _is_our_config(config))]
+    config = _our_config(home)
+    return [path for path, is_own in _walk(home, OWN) if not is_own and path not in config]
 
 
 def _walk(folder: str, names: Mapping[str, Names]) -> Iterator[tuple[str, bool]]:
@@ -99,10 +98,11 @@ def _walk(folder: str, names: Mapping[str, Names]) -> Iterator[tuple[str, bool]]
             yield from _walk(path, _ALL if inner is None else inner)
 
 
-def _is_our_config(path: str) -> bool:
+def _our_config(home: str) -> list[str]:
+    path = os.path.join(home, CONFIG_NAME)
     try:
         with open(path, "rb") as stream:
             keys = set(tomllib.load(stream))
     except (OSError, ValueError):
-        return False
-    return bool(keys) and keys <= {field.name for field in FIELDS}
+        return []
+    return [path] if keys and keys <= {field.name for field in FIELDS} else []

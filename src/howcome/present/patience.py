@@ -14,11 +14,7 @@ MAX_WAIT_S = 1.0
 
 
 class Patience:
-    """Shared by the thread that works and the threads that answer.
-
-    Args:
-        max_wait_s: How long the work gives way to an answer at most.
-    """
+    """Shared by the thread that works and the threads that answer, to which it gives way for so long at most."""
 
     def __init__(self, max_wait_s: float = MAX_WAIT_S) -> None:
         self._max_wait_s = max_wait_s

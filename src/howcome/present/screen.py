@@ -12,6 +12,7 @@ import sys
 from datetime import UTC, datetime
 from itertools import zip_longest
 
+from howcome.app.clock import now_ms
 from howcome.present.render import json_line, plain, plain_line
 from howcome.present.terminal import echo, echo_page, echo_text, screen_size
 from howcome.present.views import kind_of, memory_marks
@@ -31,13 +32,10 @@ DAY_MS = 86_400_000
 
 
 class Row:
-    """One thing on the screen.
+    """One thing on the screen: what it says, and in further lines `details`.
 
-    Attributes:
-        text: What it says.
-        about: When, who, which: short parts, the id last. An empty one is left out.
-        details: Further lines.
-        is_whole: The text keeps its lines: somebody asked for all of it.
+    It is `about` when, who, which: short parts, the id last; an empty one is left out. The text keeps its lines when
+    somebody asked for all of it (`is_whole`).
     """
 
     __slots__ = ("about", "details", "is_whole", "text")
@@ -56,8 +54,9 @@ def is_terminal() -> bool:
 def show_rows(rows: Sequence[Row], words: Iterable[str] = (), notes: Sequence[str] = ()) -> None:
     """Prints rows, then notes. `words` stand out on a terminal."""
     if not is_terminal():
-        for line in (line for row in rows for line in _plain(row)):
-            echo_text(line)
+        for row in rows:
+            about = [f"{INDENT}{line}"] if (line := _about(row)) else []
+            echo_text("\n".join([_text(row), *about, *(2 * INDENT + plain_line(line) for line in row.details)]))
         for note in notes:
             echo(note)
         return
@@ -92,15 +91,10 @@ def show_table(
     cells: Sequence[Sequence[str]], widths: Sequence[int] = (), styles: Mapping[str, str] | None = None,
     notes: Sequence[str] = (), *, wraps: int = -1, err: bool = False,
 ) -> None:  # fmt: skip
-    """Prints columns, then notes; on a terminal one of them wraps, and what has an entry in `styles` has that style.
+    """Prints columns, then notes; the first columns are as wide as `widths` say, or wider, with the blanks behind them.
 
-    Args:
-        cells: What stands in each line.
-        widths: How wide the first columns are at least, with the blanks behind them.
-        styles: A cell's whole text to its style.
-        notes: What is printed below.
-        wraps: Which column has the room that the others leave.
-        err: On standard error, as in a pipe.
+    On a terminal the column `wraps` has the room that the others leave, and a cell whose whole text has an entry in
+    `styles` has that style. On standard error (`err`) it is printed as in a pipe.
     """
     rows = [[plain_line(cell) for cell in row] for row in cells]
     count = max(map(len, rows), default=0)
@@ -222,20 +216,15 @@ def _text(row: Row) -> str:
     return plain(row.text) if row.is_whole else plain_line(row.text)
 
 
-def _plain(row: Row) -> list[str]:
-    about = [f"{INDENT}{line}"] if (line := _about(row)) else []
-    return [_text(row), *about, *(2 * INDENT + plain_line(line) for line in row.details)]
-
-
 def _about(row: Row) -> str:
     return plain_line("  ".join(part for part in row.about if part))
 
 
-def local_time(ts_ms: int | None, now_ms: int) -> str:
+def local_time(ts_ms: int | None, at_ms: int) -> str:
     """A moment as people say it where they are: today 16:43, yesterday 16:43, Fri 16:43, Feb 11 16:43, 2025-02-11."""
     if not ts_ms:
         return "undated"
-    then, now = (datetime.fromtimestamp(ms / 1000, UTC).astimezone() for ms in (ts_ms, now_ms))
+    then, now = (datetime.fromtimestamp(ms / 1000, UTC).astimezone() for ms in (ts_ms, at_ms))
     days = (now.date() - then.date()).days
     if days in (0, 1):
         return f"{'yesterday' if days else 'today'} {then:%H:%M}"
@@ -244,25 +233,22 @@ def local_time(ts_ms: int | None, now_ms: int) -> str:
     return f"{then:%b} {then.day} {then:%H:%M}" if 0 < days <= YEAR_DAYS else f"{then:%Y-%m-%d}"
 
 
-def memory_row(view: View, now_ms: int, details: Sequence[str] = (), *, is_whole: bool = False) -> Row:
+def memory_row(view: View, details: Sequence[str] = (), *, is_whole: bool = False) -> Row:
     """A memory: what it says, its type, its day, where it holds, what has become of it."""
-    about = (view["type"], day(view["ts"], now_ms), *memory_marks(view), view["id"])
+    about = (view["type"], day(view["ts"]), *memory_marks(view), view["id"])
     return Row(view["text" if is_whole else "summary"], about, details, is_whole=is_whole)
 
 
-def memory_brief(view: View, now_ms: int) -> str:
+def memory_brief(view: View) -> str:
     """The same on a line."""
-    row = memory_row(view, now_ms)
+    row = memory_row(view)
     return f"{row.text}  {_about(row)}"
 
 
-def evidence_rows(evidence: Sequence[View], now_ms: int) -> list[Row]:
+def evidence_rows(evidence: Sequence[View]) -> list[Row]:
     """What bears a memory out."""
-    return [
-        Row(str(view["text"]), ("evidence", day(view["ts"], now_ms), kind_of(view), view["tool"] or "", view["id"]),
-            is_whole=True)
-        for view in evidence
-    ]  # fmt: skip
+    heads = [("evidence", day(view["ts"]), kind_of(view), view["tool"] or "", view["id"]) for view in evidence]
+    return [Row(str(view["text"]), head, is_whole=True) for view, head in zip(evidence, heads, strict=True)]
 
 
 def clocks(times: Sequence[str | None]) -> list[str]:
@@ -275,6 +261,6 @@ def clocks(times: Sequence[str | None]) -> list[str]:
     return found
 
 
-def day(time: str | None, now_ms: int) -> str:
-    """The moment of a view as people say it."""
-    return local_time(int(datetime.fromisoformat(time).timestamp() * 1000), now_ms) if time else "undated"
+def day(time: str | None) -> str:
+    """The moment of a view as people say it now."""
+    return local_time(int(datetime.fromisoformat(time).timestamp() * 1000), now_ms()) if time else "undated"

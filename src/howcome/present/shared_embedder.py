@@ -49,13 +49,9 @@ BATCH_LIMIT_S = 60.0
 
 
 class AskedEmbedder:
-    """Another process's embedder; when that does not answer any more, one of this process's own.
+    """Another process's embedder; when that does not answer any more, one of this process's own, opened by `load`.
 
-    Args:
-        settings: Which embedder is meant; the other process answers for these settings or not at all.
-        load: Opens one in this process.
-        name: The model's name and version, as the other process says.
-        dimensions: Of its vectors.
+    The other process answers for these settings or not at all; the model's name, and the size of vectors, are its own.
     """
 
     def __init__(self, settings: Settings, load: Load, name: str, dimensions: int) -> None:
@@ -63,18 +59,8 @@ class AskedEmbedder:
         self.name, self.dimensions = name, dimensions
         self._own: Embedder | None = None
 
-    @classmethod
-    def of(cls, settings: Settings, load: Load) -> AskedEmbedder | None:
-        """The embedder of the process that is warm; None where none answers for these settings."""
-        found = _ask(settings.home, "howcome")
-        return None if found is None else cls(settings, load, found[0], len(found[1]))
-
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """One unit row a text, in their order.
-
-        Raises:
-            ProviderError: nobody gives vectors of this model any more.
-        """
+        """One unit row a text, in their order (ProviderError: nobody gives vectors of this model any more)."""
         import numpy as np
 
         if self._own is None and len(texts) == 1:
@@ -97,15 +83,11 @@ def _ask(home: str, text: str) -> tuple[str, FloatVector] | None:
         answer = warm_client.ask(home, warm_client.EMBED, ANYBODY, data, warm_client.EMBED_WAIT_S)
         if answer == b"":
             time.sleep(PAUSE_S)
-    return _read(answer) if answer else None
-
-
-def _read(answer: bytes) -> tuple[str, FloatVector] | None:
-    import numpy as np
-
-    name, _, values = answer.partition(b"\n")
+    name, _, values = (answer or b"").partition(b"\n")
     if not name or not values or len(values) % 4:
         return None
+    import numpy as np
+
     return name.decode("ascii", "replace"), np.frombuffer(values, "<f4").astype(np.float32)
 
 
@@ -115,33 +97,18 @@ def encoded(name: str, vector: FloatVector) -> bytes:
 
 
 class BriefEmbedder:
-    """Another embedder, asked by a thread of its own, so that who waits can stop waiting.
+    """Another embedder, asked by a thread of its own, so that who waits (so long at most) can stop waiting.
 
-    Args:
-        embedder: Who is asked, one call at a time: while it is still busy with an abandoned one there are no vectors.
-        limit_s: How long it is waited for.
+    It is asked one call at a time: while it is still busy with an abandoned one there are no vectors.
     """
 
     def __init__(self, embedder: Embedder, limit_s: float = BRIEF_S) -> None:
         self._embedder, self._limit_s = embedder, limit_s
+        self.name, self.dimensions = embedder.name, embedder.dimensions
         self._free = _thread.allocate_lock()
 
-    @property
-    def name(self) -> str:
-        """The embedder's."""
-        return self._embedder.name
-
-    @property
-    def dimensions(self) -> int:
-        """The embedder's."""
-        return self._embedder.dimensions
-
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
-        """The embedder's vectors.
-
-        Raises:
-            ProviderError: it gives none, is still busy, or takes too long.
-        """
+        """The embedder's vectors (ProviderError: it gives none, is still busy, or takes too long)."""
         if not self._free.acquire(blocking=False):
             raise ProviderError(f"{self.name} is still busy with an earlier question")
         answers: queue.SimpleQueue[FloatMatrix | ProviderError] = queue.SimpleQueue()
@@ -166,12 +133,7 @@ class BriefEmbedder:
 class SharedEmbedder:
     """Whatever the settings mean at the moment: other settings, another embedder, and the one before is let go.
 
-    Args:
-        load: Opens one.
-
-    Attributes:
-        is_host: Whether other processes ask this one. One that is no host asks the host, and loads its own only when
-            nobody answers.
+    Other processes ask this one if it `is_host`. If not, it asks the host, and loads its own only when nobody answers.
     """
 
     def __init__(self, load: Load = open_embedder) -> None:
@@ -186,13 +148,8 @@ class SharedEmbedder:
     def get(self, settings: Settings, *, threads: int = 1, build: bool = True) -> Embedder | None:
         """The embedder of the settings, loaded if need be; None where there is none, or while another thread builds it.
 
-        Args:
-            settings: Which one.
-            threads: Cores it may use, if it is not loaded yet.
-            build: As for `open_embedder`; only the worker builds, and only it hands over many texts.
-
-        Raises:
-            ProviderError: the chosen one cannot be had.
+        `threads` are the cores that it may use, if it is not loaded yet; `build` is as for `open_embedder`: only the
+        worker builds, and only it hands over many texts. Raises ProviderError: the chosen one cannot be had.
         """
         if settings.embedding == "off":
             return None
@@ -225,18 +182,14 @@ class SharedEmbedder:
         return held[1]
 
     def _found(self, slot: str, key: tuple[str, ...], *, is_worker: bool) -> Embedder | None:
-        held = self._held.get(slot)
-        if held is None or held[0] != key:
-            return None
-        if isinstance(held[1], AskedEmbedder) and (is_worker or self.is_host):  # it would ask itself
-            return None
-        return held[1]
+        held_key, held = self._held.get(slot, ((), None))
+        would_ask_itself = isinstance(held, AskedEmbedder) and (is_worker or self.is_host)
+        return None if held_key != key or would_ask_itself else held
 
     def _opened(self, settings: Settings, threads: int, *, build: bool) -> Embedder | None:
-        if settings.embedding != "http" and not build and not self.is_host:
-            asked = AskedEmbedder.of(settings, self._load)
-            if asked is not None:
-                return asked
+        is_asker = settings.embedding != "http" and not build and not self.is_host
+        if is_asker and (asked := _ask(settings.home, "howcome")) is not None:
+            return AskedEmbedder(settings, self._load, asked[0], len(asked[1]))
         limit_s = BATCH_LIMIT_S if build else QUESTION_LIMIT_S
         return self._load(settings, threads=threads, build=build, limit_s=limit_s)
 
@@ -245,11 +198,8 @@ class SharedEmbedder:
         if now_s < self._due_s:
             return
         self._due_s = now_s + RETRY_S
-
-        def load() -> None:
-            guarded("embedder", lambda: self.get(settings, build=False), settings.home, self._told)
-
-        threading.Thread(target=load, name="howcome-embedder", daemon=True).start()
+        work = ("embedder", lambda: self.get(settings, build=False), settings.home, self._told)
+        threading.Thread(target=guarded, args=work, name="howcome-embedder", daemon=True).start()
 
 
 def _slot(settings: Settings, *, is_worker: bool) -> str:
@@ -258,7 +208,6 @@ def _slot(settings: Settings, *, is_worker: bool) -> str:
 
 
 def _key(settings: Settings) -> tuple[str, ...]:
-    """What tells embedders apart."""
     variable = settings.embedding_key_env
     return (
         settings.home, settings.embedding, settings.embedding_model, settings.embedding_url, settings.embedding_weights,

@@ -13,13 +13,7 @@ _DATE_CHARS = 10
 
 
 def gather(app: App, since_ms: int, limit: int) -> dict[str, object]:
-    """Everything `spending` knows, as JSON values.
-
-    Args:
-        app: The façade over the store.
-        since_ms: From when on (UTC).
-        limit: How many receipts.
-    """
+    """Everything `spending` knows since then (UTC) as JSON values, with the newest receipts."""
     spent = app.spending
     return facts_of(app.settings, spent.spent_on(now_ms()), spent.stopped_ms(), spent.receipts(since_ms), limit)
 
@@ -29,16 +23,14 @@ def facts_of(
 ) -> dict[str, object]:
     """The same of what is known already; where there is no store, nothing was spent."""
     caps = settings.llm_daily_calls, settings.llm_daily_tokens
-    return {
-        "llm": settings.llm,
-        "stopped_at": iso_time(stopped_ms),
-        "today": {
-            name: {"spent": of, "cap": cap, "left": max(0, cap - of)}
-            for name, of, cap in zip(("calls", "tokens"), spent, caps, strict=True)
-        },
-        "days": _by_day(receipts),
-        "receipts": [_receipt(each) for each in receipts[:limit]],
+    today = {
+        name: {"spent": of, "cap": cap, "left": max(0, cap - of)}
+        for name, of, cap in zip(("calls", "tokens"), spent, caps, strict=True)
     }
+    return {
+        "llm": settings.llm, "stopped_at": iso_time(stopped_ms), "today": today, "days": _by_day(receipts),
+        "receipts": [_receipt(each) for each in receipts[:limit]],
+    }  # fmt: skip
 
 
 def _by_day(receipts: Iterable[Receipt]) -> list[dict[str, object]]:
@@ -60,14 +52,12 @@ def _totals(receipts: Iterable[Receipt]) -> dict[str, object]:
         outcomes[each.outcome] = outcomes.get(each.outcome, 0) + each.times
     costs = [each.usage.cost_usd for each in made if each.usage.cost_usd is not None]
     return {
-        "calls": len(made),
-        "tokens": sum(each.call.tokens for each in made),
+        "calls": len(made), "tokens": sum(each.call.tokens for each in made),
         "tokens_in": sum(each.usage.tokens_in or 0 for each in made),
         "tokens_out": sum(each.usage.tokens_out or 0 for each in made),
         "cost_usd": round(sum(costs), 6) if costs else None,
-        "ms": sum(each.duration_ms or 0 for each in made),
-        "outcomes": outcomes,
-    }
+        "ms": sum(each.duration_ms or 0 for each in made), "outcomes": outcomes,
+    }  # fmt: skip
 
 
 def _receipt(each: Receipt) -> dict[str, object]:

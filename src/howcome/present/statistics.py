@@ -9,7 +9,6 @@ from howcome.history.telemetry.spending import Spending
 from howcome.present.render import counted, iso_time
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Sequence
 
     from howcome.app import App
@@ -25,32 +24,19 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None, *, is_told: bo
     found = app.telemetry.counts(scope, since_ms, by)
     took = app.telemetry.spent(scope, since_ms, by) if is_told else Spending()
     tokens = {
-        **took.every,
-        "sessions_with": len(took.told),
-        "sessions_without": took.sessions - len(took.told),
-        "transcripts_gone": took.gone,
-        "cost_usd": round(sum(took.cost_usd.values()), 4) if took.cost_usd else None,
+        **took.every, "sessions_with": len(took.told), "sessions_without": took.sessions - len(took.told),
+        "transcripts_gone": took.gone, "cost_usd": round(sum(took.cost_usd.values()), 4) if took.cost_usd else None,
         "sessions_with_cost": len(took.cost_usd),
-    }
-    groups = {
-        name: {**values_of(counts), "tokens": dict(took.groups.get(name, {}))}
-        for name, counts in sorted(found.groups.items(), key=lambda pair: _order(by, *pair), reverse=True)
-    }
+    }  # fmt: skip
+    # Weeks by their time, anything else by how much was called there.
+    ordered = sorted(found.groups.items(), key=lambda of: (0 if by == "week" else of[1]["calls"], of[0]), reverse=True)
+    groups = {name: {**values_of(counts), "tokens": dict(took.groups.get(name, {}))} for name, counts in ordered}
     return {
-        "since": iso_time(since_ms) if since_ms else None,
-        "sessions": len(found.sessions),
-        "measures": values_of(found.every),
-        "tools": tools_of(found.every),
-        "tokens": tokens if is_told else None,
-        "precede_rework": precede_rework(found.sessions.values()),
-        "caveat": CAVEAT,
+        "since": iso_time(since_ms) if since_ms else None, "sessions": len(found.sessions),
+        "measures": values_of(found.every), "tools": tools_of(found.every), "tokens": tokens if is_told else None,
+        "precede_rework": precede_rework(found.sessions.values()), "caveat": CAVEAT,
         **({"by": groups} if by is not None else {}),
-    }
-
-
-def _order(by: str | None, name: str, counts: Counter[str]) -> tuple[int, str]:
-    """Weeks by their time, anything else by how much was called there."""
-    return (0 if by == "week" else counts["calls"]), name
+    }  # fmt: skip
 
 
 def lines_of(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -100,14 +86,12 @@ def group_row(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _brief(value: object) -> str:
-    """A measure in a column: its value alone."""
     if isinstance(value, dict):
         value = value if value["value"] is None else (f"{value['value']:.1%}" if "low" in value else value["value"])
     return "-" if isinstance(value, dict) else str(value)
 
 
 def _shown(value: object) -> str:
-    """A measure with what it is made of."""
     if not isinstance(value, dict):
         return str(value)
     if value["value"] is None:

@@ -31,6 +31,11 @@ def _print(text: str, *, err: bool = False, end: str = "\n") -> None:
     stream.flush()
 
 
+def echo_text(text: str, *, err: bool = False) -> None:
+    """Prints a text of several lines: the words of howcome itself, or a whole text that was asked for."""
+    _print(plain(_unsaid(text) if err else text), err=err)
+
+
 def _unsaid(text: str) -> str:
     from howcome.present.unsaid import without_secrets  # its patterns are for errors only
 
@@ -82,11 +87,6 @@ def hush_libraries() -> None:
         sys.stderr = own
 
 
-def echo_text(text: str, *, err: bool = False) -> None:
-    """Prints a text of several lines: the words of howcome itself, or a whole text that was asked for."""
-    _print(plain(_unsaid(text) if err else text), err=err)
-
-
 def screen_size() -> tuple[int, int]:
     """Columns and lines of the terminal that is printed to, or as COLUMNS and LINES say."""
     shown = os.get_terminal_size(sys.stdout.fileno())
@@ -127,11 +127,7 @@ def _is_paged(text: str) -> bool:
 
 
 def ask_person(question: str, *, err: bool = False) -> None:
-    """Asks at a terminal.
-
-    Raises:
-        click.Abort: Somebody said no.
-    """
+    """Asks at a terminal (click.Abort: somebody said no)."""
     import click
 
     with _heard():

@@ -5,15 +5,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 
 from __future__ import annotations
 
-from howcome.domain.events import (
-    ASSISTANT_TEXT,
-    ASSISTANT_THINKING,
-    TOOL_CALL,
-    TOOL_RESULT,
-    USER_PROMPT,
-    cut,
-    squeeze,
-)
+from howcome.domain.events import ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
 from howcome.domain.memories import CLIENT, HAND, RESOLVED
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
@@ -126,10 +118,8 @@ def explanation_view(why: Explanation) -> View:
         "tiers": {name: {"score": round(score, 4), "weight": weight} for name, (score, weight) in why.tiers.items()},
         "adjustments": {name: round(factor, 4) for name, factor in why.adjustments.items()},
         "terms": [
-            {
-                "term": met.term, "word": met.word, "weight": round(met.weight, 2), "in": list(met.places),
-                "widened_to": list(met.widened),
-            }
+            {"term": met.term, "word": met.word, "weight": round(met.weight, 2), "in": list(met.places),
+             "widened_to": list(met.widened)}
             for met in why.terms
         ],
     }  # fmt: skip
@@ -143,11 +133,8 @@ def verdict_view(one: Explained) -> View:
         "prompt_id": None if prompt is None else prompt.id, "prompt": None if prompt is None else prompt.excerpt,
         "lines": verdict.lines, "tokens": verdict.tokens, "rule": verdict.rule,
         "considered": [
-            {
-                "id": None if found is None else found.id, "chance": chance, "rule": rule,
-                "why": one.why(found, chance, rule),
-                "summary": None if found is None else one.said.get(found.id, found.summary),
-            }
+            {"id": found and found.id, "chance": chance, "rule": rule, "why": one.why(found, chance, rule),
+             "summary": found and one.said.get(found.id, found.summary)}
             for found, chance, rule in one.candidates
         ],
     }  # fmt: skip
@@ -155,26 +142,18 @@ def verdict_view(one: Explained) -> View:
 
 def receipt_view(rows: Mapping[str, Row]) -> list[View]:
     """What was injected, by the way it came: how often, lines, tokens, and what of it was used."""
+    names = ("times", "lines", "tokens", "used", "opened", "reused", "named")
     return [
-        {
-            "way": way, "times": row.times, "lines": row.lines, "tokens": row.tokens, "used": row.used,
-            "opened": row.opened, "reused": row.reused, "named": row.named,
-        }
-        for way, row in sorted(rows.items())
-        if row.times
-    ]  # fmt: skip
+        {"way": way, **{name: getattr(row, name) for name in names}} for way, row in sorted(rows.items()) if row.times
+    ]
 
 
 def reminder_view(reminder: Reminder) -> View:
-    """What is said with a prompt: an event or a memory, and the `passages` of it (who said it, and what).
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if reminder.memory is not None and reminder.event is None:
-        of = {"kind": "memory", **memory_view(reminder.memory)}
-    elif reminder.event is not None:
+    """What is said with a prompt: an event, or else a memory, and the `passages` of it (who said it, and what)."""
+    if reminder.event is not None:
         of = {"kind": "event", **event_view(reminder.event)}
+    elif reminder.memory is not None:
+        of = {"kind": "memory", **memory_view(reminder.memory)}
     else:
         raise ValueError("a reminder is of an event or of a memory")
     return of | {"unmerged": reminder.unmerged, "passages": reminder.passages}
@@ -207,9 +186,8 @@ def memory_head(view: View) -> str:
     state += f"  {source}" if (source := source_of(view)) else ""
     state += "  from outside, not reviewed" if view["is_outside"] else ""
     state += f"  {contradiction}" if (contradiction := contradiction_of(view)) else ""
-    where = (
-        squeeze(", ".join([view["project"], *view["also"]]), MAX_PLACE_CHARS) if view["project"] else "every project"
-    )
+    roots = [view["project"], *view["also"]] if view["project"] else ["every project"]
+    where = squeeze(", ".join(roots), MAX_PLACE_CHARS)
     return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}  {view['status']}{state}{owner}  {where}"
 
 

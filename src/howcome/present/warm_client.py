@@ -64,9 +64,11 @@ def ask(home: str, event: str, agent: str, payload: bytes, limit_s: float) -> by
         if peer_uid(connection) != os.geteuid():
             return None
         connection.sendall(_request(event, agent, payload))
-        answer = _read_answer(connection, deadline)
-        if answer is not None:
-            connection.sendall(ACK)
+        line, data = read_line(connection, 16, deadline)
+        if not 0 <= (size := int(line)) <= MAX_ANSWER_BYTES:
+            return None
+        answer = read_exactly(connection, data, size, deadline)
+        connection.sendall(ACK)
     except (OSError, ValueError):  # nobody there, too late, gone in the middle, or not speaking this protocol
         return None
     finally:
@@ -82,20 +84,10 @@ def _request(event: str, agent: str, payload: bytes) -> bytes:
     return header.encode() + variables + payload
 
 
-def _read_answer(connection: socket, deadline: float) -> bytes | None:
-    line, data = read_line(connection, 16, deadline)
-    size = int(line)
-    if not 0 <= size <= MAX_ANSWER_BYTES:
-        return None
-    return read_exactly(connection, data, size, deadline)
-
-
 def read_line(connection: socket, limit: int, deadline: float) -> tuple[bytes, bytes]:
-    """A connection's first line, of at most `limit` bytes, and what came behind it.
+    """A connection's first line, of at most `limit` bytes (ValueError: there is none), and what came behind it.
 
-    Raises:
-        OSError: too late, or the connection failed.
-        ValueError: there is no such line.
+    Raises OSError here and below: too late, or the connection failed.
     """
     data = b""
     while b"\n" not in data[:limit]:
@@ -109,12 +101,7 @@ def read_line(connection: socket, limit: int, deadline: float) -> tuple[bytes, b
 
 
 def read_exactly(connection: socket, data: bytes, size: int, deadline: float) -> bytes:
-    """`data` and what follows it on a connection, `size` bytes in all.
-
-    Raises:
-        OSError: too late, or the connection failed.
-        ValueError: it is less, or more.
-    """
+    """`data` and what follows it on a connection, `size` bytes in all (ValueError: it is less, or more)."""
     parts, missing = [data], size - len(data)
     while missing > 0:
         wait_until(connection, deadline)
@@ -134,11 +121,7 @@ def wait_until(connection: socket, deadline: float) -> None:
 
 
 def at_socket(home: str, use: Callable[[bytes], object]) -> None:
-    """Calls `use` (bind or connect) with the socket's address; a path that is too long for one goes by its folder.
-
-    Raises:
-        OSError: it cannot be used.
-    """
+    """Calls `use` (bind or connect) with the socket's address; a path that is too long for one goes by its folder."""
     path = os.fsencode(os.path.join(home, SOCKET_NAME))
     if len(path) <= _MAX_PATH_BYTES:
         use(path)
@@ -151,11 +134,7 @@ def at_socket(home: str, use: Callable[[bytes], object]) -> None:
 
 
 def peer_uid(connection: socket) -> int:
-    """The user id of the process at the other end.
-
-    Raises:
-        OSError: this system does not say.
-    """
+    """The user id of the process at the other end (OSError: this system does not say)."""
     import _socket
 
     if hasattr(_socket, "SO_PEERCRED"):  # Linux: struct ucred, pid uid gid

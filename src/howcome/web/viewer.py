@@ -185,7 +185,7 @@ def _templates(keys: Keys, labels: Mapping[str, str]) -> Environment:
     made.filters |= {
         "counted": counted, "who": kind_of,
         "name": lambda root: labels.get(root) or str(root).rpartition("/")[2] or root,
-        "at": lambda ms: local_time(ms, now_ms()), "when": lambda time: day(time, now_ms()),
+        "at": lambda ms: local_time(ms, now_ms()), "when": day,
         "marked": _marked, "linked": lambda said: _linked(said, keys.root),
         "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
     }  # fmt: skip
