@@ -11,7 +11,7 @@ import click
 from howcome.app import open_app
 from howcome.cli.arguments import confirm
 from howcome.cli.declared import JSON, click_command, option
-from howcome.clients.decode import decode_record, plain_decoder
+from howcome.clients.decode import decode_record, plain_json
 from howcome.clients.observed import EXAMPLE
 from howcome.clients.spool import dead_letters, discard_dead, is_empty, spool_counts
 from howcome.errors import RecordError, UsageError
@@ -85,7 +85,7 @@ def _take(settings: Settings, agent: str) -> Intake:
 def _decode(data: bytes) -> tuple[_Numbered, _Problems]:
     """The values with their numbers: one object, the items of an array, or lines."""
     try:
-        whole = plain_decoder()(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        whole = plain_json(data.decode("utf-8", "replace").removeprefix("\ufeff"))
     except (ValueError, RecursionError, RecordError):
         return _decode_lines(data)
     return list(enumerate(whole, 1)) if isinstance(whole, list) else [(1, whole)], []

@@ -19,9 +19,6 @@ from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError
 
 CLIENT = "codex"
-MAX_EXIT_CODE = 2**32
-"""Windows has codes of 32 bits; a larger number is none."""
-
 _NOT_A_PERSONS = (
     "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions for",
     "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
@@ -182,8 +179,7 @@ def _output_text(output: object) -> tuple[str, int | None, bool | None]:
         code, success = inside(output, "metadata").get("exit_code"), output.get("success")
         text = output.get("output", output.get("content"))
         text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
-        code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
-        return text, code, success if isinstance(success, bool) else None
+        return text, records.as_exit_code(code), success if isinstance(success, bool) else None
     if isinstance(output, list):
         return "\n".join(_texts(output)), None, None
     return "", None, None

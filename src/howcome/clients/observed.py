@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from howcome.clients.decode import clean
-from howcome.clients.records import ORIGINS, parse_time_ms, without_own_blocks
+from howcome.clients.records import ORIGINS, as_exit_code, parse_time_ms, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError
@@ -26,7 +26,6 @@ MAX_TEXT_CHARS = 4_000_000
 """Of a text, and of a call's input: a line of the spool stays below what a transcript's line may have."""
 
 MAX_PATH_CHARS = 4096
-MAX_EXIT_CODE = 2**32
 MAX_TIME_MS = 10**14
 
 _SYNONYMS = {
@@ -47,7 +46,7 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda text: isinstance(text, str), "a text"),
     "ts_ms": (lambda moment: type(moment) is int and 0 <= moment < MAX_TIME_MS, "milliseconds since 1970"),
     "failed": (lambda failed: isinstance(failed, bool), "true or false"),
-    "exit_code": (lambda code: type(code) is int and abs(code) <= MAX_EXIT_CODE, "a whole number"),
+    "exit_code": (lambda code: as_exit_code(code) is not None, "a whole number"),
     "tool_input": (lambda values: isinstance(values, dict | str), "an object, as the tool was given it"),
 }
 """Field → what it must be, and how that is said."""
