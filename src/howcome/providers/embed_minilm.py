@@ -36,10 +36,8 @@ class MiniLmEmbedder:
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
         """One unit row a text, in their order. Of a text the first 256 tokens are read."""
-        rows = np.empty((len(texts), self.dimensions), np.float32)
-        for place, row in enumerate(self._vectors(texts)):
-            rows[place] = row
-        return unit_rows(rows, self.name)
+        rows = np.array(list(self._vectors(texts)), np.float32)
+        return unit_rows(rows.reshape(len(texts), self.dimensions), self.name)
 
     def _vectors(self, texts: Sequence[str]) -> Iterable[NDArray[np.float32]]:
         if self.threads == 1 or len(texts) == 1:

@@ -20,6 +20,7 @@ from howcome.providers.llm_adapter import (
     ModelAdapter,
     Reply,
     Turn,
+    not_a_model,
     object_in,
     require_whole,
     usage_of,
@@ -91,7 +92,7 @@ class HttpLanguageModel(ModelAdapter):
             message = choice["message"]
             content, refusal = message.get("content"), message.get("refusal")
         except (LookupError, TypeError, AttributeError) as error:
-            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url") from error
+            raise not_a_model(self.shown, "llm_url") from error
         if isinstance(refusal, str) and refusal:
             raise DeclinedError(f"{self.model} declines to answer: {in_one_line(refusal)}", usage)
         if choice.get("finish_reason") == "content_filter":
@@ -142,7 +143,7 @@ class AnthropicLanguageModel(ModelAdapter):
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url")
+            raise not_a_model(self.shown, "llm_url")
         given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
         words = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
         reply = Reply(json.dumps(given[0]) if given else words, usage)

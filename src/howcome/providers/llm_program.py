@@ -87,20 +87,17 @@ def run_program(
         stdin.seek(0)
         try:
             process = subprocess.Popen(
-                words,
-                stdin=stdin,
-                stdout=said,
-                stderr=complaint,
-                cwd=folder,
+                words, stdin=stdin, stdout=said, stderr=complaint, cwd=folder, start_new_session=True,
                 env={**environment, **(variables or {}), ACTIVE: "1"},
-                start_new_session=True,
-            )
+            )  # fmt: skip
         except OSError as error:
             raise TryLaterError(f"{words[0]} cannot be run ({error.strerror or error})") from error
         try:
             code = _wait(process, words[0], said, deadline)
-        finally:
-            _end(process)
+        finally:  # ends the program with all that it started, also what it left behind
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         complained = _from_start(complaint, COMPLAINT_BYTES).decode("utf-8", "replace")
         return code, _from_start(said, MAX_ANSWER_BYTES), complained
 
@@ -116,13 +113,6 @@ def _wait(process: subprocess.Popen[bytes], name: str, said: IO[bytes], deadline
         if time.monotonic() >= deadline:
             what = f"{name} does not answer in time (it was given {limit_s:.0f} s)"
             raise TryLaterError(what) from TimeoutError(str(limit_s))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program with all that it started, also what it left behind."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _from_start(stream: IO[bytes], most_bytes: int) -> bytes:

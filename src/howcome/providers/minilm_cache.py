@@ -12,7 +12,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +54,6 @@ class Weights:
 
     def _names(self) -> list[str]:
         if self.is_wheel:
-            import zipfile
-
             try:
                 with zipfile.ZipFile(self.place) as archive:
                     return archive.namelist()
@@ -66,8 +67,6 @@ class Weights:
 
     def read(self, name: str) -> bytes:
         """A file."""
-        import zipfile
-
         path = f"{self._base}/{name}" if self._base else name
         try:
             if not self.is_wheel:
@@ -197,8 +196,6 @@ def make_folder(home: str) -> str:
 
 def remove_models(home: str) -> list[str]:
     """Removes every model that was built here, whole or not, by this version or another. Their names."""
-    import shutil
-
     folder = models_folder(home)
     if not os.path.isdir(folder):
         return []
@@ -247,9 +244,6 @@ def _builders_lock(home: str) -> Iterator[int]:
 
 
 def _build(weights: Weights, home: str, name: str, lock: int) -> Model:
-    import shutil
-    import tempfile
-
     folder = models_folder(home)
     for left in os.listdir(folder):
         if left.startswith(UNFINISHED):
@@ -268,9 +262,6 @@ def _build(weights: Weights, home: str, name: str, lock: int) -> Model:
 
 def _put_in_place(temporary: str, folder: str) -> None:
     """Renames; what was there is damaged, and goes first. A crash between the two leaves no model: built anew."""
-    import shutil
-    import tempfile
-
     if os.path.lexists(folder):
         damaged = tempfile.mkdtemp(prefix=UNFINISHED, dir=os.path.dirname(folder))
         os.rename(folder, os.path.join(damaged, "old"))
