@@ -15,7 +15,7 @@ from tests.others import REVIEW, Chat, said
 
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.domain.stored import Filter, Scope, Weights
-from howcome.providers.llm_adapter import problem_with
+from howcome.providers.schema import problem_with
 from howcome.redact.redactor import Redactor
 from howcome.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside
 from howcome.retrieve.ranking import chosen_ranking

@@ -15,8 +15,8 @@ from tests.others import Chat, said
 from howcome.domain.spending import CLASSIFY, Caps
 from howcome.errors import ProviderError, SettingsError
 from howcome.providers.llm import open_model
-from howcome.providers.llm_adapter import problem_with
 from howcome.providers.llm_http import HttpLanguageModel
+from howcome.providers.schema import problem_with
 from howcome.providers.spending import MeteredModel
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore

@@ -10,11 +10,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import reduce
-from operator import or_
-from typing import Annotated, Any, Literal, NamedTuple
-
-import msgspec
+from typing import Any, NamedTuple
 
 from howcome.domain.spending import Usage, as_count
 from howcome.errors import ProviderError
@@ -147,6 +143,8 @@ def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object
         return None, "that is no JSON"
     if not isinstance(value, dict):
         return None, "that is no JSON object"
+    from howcome.providers.schema import problem_with  # who asks no model does without msgspec
+
     problem = problem_with(value, schema)
     return (None, problem) if problem else (value, "")
 
@@ -162,46 +160,3 @@ def object_in(data: bytes, whose: str, setting: str) -> dict[str, Any]:
 def not_a_model(whose: str, setting: str) -> ProviderError:
     """What is said of an answer that no language model gives."""
     return ProviderError(f"{whose} does not answer as a language model; check {setting}")
-
-
-# -- our schemas as msgspec's types -----------------------------------------------------------------------------------
-# They use few words of JSON Schema: `type` (one name), `enum`, `anyOf`, `properties`, `required`, `items`, `maxItems`,
-# `additionalProperties` (false), `maxLength`, `minimum`, `maximum`. Other words are not looked at.
-_SAID = re.compile(r"(?<=^Invalid enum value) .*(?= - at `\$)|(?<=unknown field) `.*`(?= - at|$)", re.DOTALL)
-"""What of an explanation is the answer's own words."""
-
-_TYPES: Mapping[str, object] = {
-    "object": dict, "array": list, "string": str, "number": float, "integer": int, "boolean": bool, "null": None,
-}  # fmt: skip
-_LIMITS = {"maxItems": "max_length", "maxLength": "max_length", "minimum": "ge", "maximum": "le"}
-
-
-def problem_with(value: object, schema: Mapping[str, Any]) -> str:
-    """The first thing that is wrong with a JSON value, by its place and without its texts; '' when nothing is."""
-    try:
-        msgspec.convert(value, _type_of(schema))
-    except msgspec.ValidationError as error:
-        return _SAID.sub("", str(error))
-    return ""
-
-
-def _type_of(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
-    if "anyOf" in schema:
-        return reduce(or_, map(_type_of, schema["anyOf"]))
-    if "enum" in schema:
-        return Literal[tuple(schema["enum"])]
-    if "properties" in schema:
-        return _object(schema)
-    kind = list[_type_of(schema["items"])] if "items" in schema else _TYPES[schema["type"]]  # type: ignore[misc]
-    limits = {name: schema[word] for word, name in _LIMITS.items() if word in schema}
-    return Annotated[kind, msgspec.Meta(**limits)] if limits else kind
-
-
-def _object(schema: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any type
-    types = {name: _type_of(each) for name, each in schema["properties"].items()}
-    fields = [
-        (name, kind) if name in schema.get("required", ()) else (name, kind | msgspec.UnsetType, msgspec.UNSET)
-        for name, kind in types.items()
-    ]
-    is_closed = schema.get("additionalProperties", True) is False
-    return msgspec.defstruct("Answer", fields, kw_only=True, forbid_unknown_fields=is_closed)

@@ -45,7 +45,7 @@ class Weights:
         self.is_wheel = os.path.isfile(self.place)
         try:
             names = self._names()
-        except OSError as error:
+        except (OSError, zipfile.BadZipFile) as error:
             raise ProviderError(f"{self.place} cannot be read: {error}") from error
         found = sorted((name for name in names if os.path.basename(name) == WEIGHTS), key=lambda name: name.count("/"))
         if not found:
@@ -54,11 +54,8 @@ class Weights:
 
     def _names(self) -> list[str]:
         if self.is_wheel:
-            try:
-                with zipfile.ZipFile(self.place) as archive:
-                    return archive.namelist()
-            except zipfile.BadZipFile as error:
-                raise OSError(str(error)) from error
+            with zipfile.ZipFile(self.place) as archive:
+                return archive.namelist()
         if not os.path.isdir(self.place):
             raise FileNotFoundError("there is no such folder or file")
         below = [entry.name for entry in os.scandir(self.place) if entry.is_dir()]
@@ -179,12 +176,11 @@ def read_model(home: str, name: str) -> Model | None:
 
 def built_models(home: str) -> list[Model]:
     """Every model that has a card, whole or not, by name."""
-    try:
+    with contextlib.suppress(OSError):
         names = sorted(os.listdir(models_folder(home)))
-    except OSError:
-        return []
-    cards = (read_card(model_folder(home, name)) for name in names if not name.startswith("."))
-    return [card for card in cards if card is not None]
+        cards = (read_card(model_folder(home, name)) for name in names if not name.startswith("."))
+        return [card for card in cards if card is not None]
+    return []
 
 
 def make_folder(home: str) -> str:
@@ -348,15 +344,11 @@ def _quantize(graph: ModelProto, path: str) -> None:
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
     add_pre_process_metadata(graph)  # there is nothing to optimise before; else it warns on standard error
+    apart = [f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)]
     quantize_dynamic(
-        graph,
-        path,
-        op_types_to_quantize=["MatMul", "Gather"],
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        reduce_range=True,
-        nodes_to_exclude=[f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)],
-    )
+        graph, path, op_types_to_quantize=["MatMul", "Gather"], weight_type=QuantType.QInt8, per_channel=True,
+        reduce_range=True, nodes_to_exclude=apart,
+    )  # fmt: skip
 
 
 def _digest(path: str) -> dict[str, Any]:
