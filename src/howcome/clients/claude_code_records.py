@@ -90,11 +90,8 @@ def _assistant_events(record: Record, state: ReaderState) -> list[Event]:
     if record.get("isApiErrorMessage") or inside(record, "message").get("model") == "<synthetic>":
         return []
     found = _queued(state, record, state.queue.go_on())
-    for index, block in _blocks(record):
-        event = _assistant_block(record, state, index, block)
-        if event is not None:
-            found.append(event)
-    return found
+    said = (_assistant_block(record, state, index, block) for index, block in _blocks(record))
+    return found + [event for event in said if event is not None]
 
 
 def _assistant_block(record: Record, state: ReaderState, index: int, block: Record) -> Event | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
 from howcome.clients import records
 from howcome.clients.decode import decode_embedded
@@ -136,10 +137,8 @@ def _call(record: Record, item: Record, state: ReaderState) -> Event:
 def _call_input(item: Record) -> dict[str, object]:
     raw = item.get("arguments", item.get("input", item.get("action")))
     if isinstance(raw, str):
-        try:
+        with suppress(RecordError):
             raw = decode_embedded(raw)
-        except RecordError:
-            return {"input": raw}
     values = dict(records.call_input(raw))
     command = values.pop("cmd", None) if "command" not in values else values["command"]
     if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
@@ -169,17 +168,11 @@ def _output(record: Record, item: Record, state: ReaderState) -> Event:
 def _output_text(output: object) -> tuple[str, int | None, bool | None]:
     """Text, exit code and success of an output: plain text, JSON text with metadata, or an object."""
     if isinstance(output, str) and output.startswith("{"):
-        try:
+        with suppress(RecordError):
             output = decode_embedded(output)
-        except RecordError:
-            return str(output), None, None
-    if isinstance(output, str):
-        return output, None, None
     if isinstance(output, dict):
         code, success = inside(output, "metadata").get("exit_code"), output.get("success")
         text = output.get("output", output.get("content"))
         text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
         return text, records.as_exit_code(code), success if isinstance(success, bool) else None
-    if isinstance(output, list):
-        return "\n".join(_texts(output)), None, None
-    return "", None, None
+    return "\n".join(_texts(output)), None, None
