@@ -90,7 +90,7 @@ class Ingesting:
 
     def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
         """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""
-        from howcome.ingest.catch_up import retry_set_aside
+        from howcome.ingest.pipeline import retry_set_aside
 
         return retry_set_aside(self.ingester(), self._store, paths)
 
@@ -100,7 +100,7 @@ class Ingesting:
         With `and_others` every other transcript on the machine with unread bytes follows. Paths outside of the
         clients' folders are not read.
         """
-        from howcome.ingest.catch_up import catch_up
+        from howcome.ingest.pipeline import catch_up
 
         folders = self._settings.transcript_folders
         refused = catch_up(self._store, self.ingester, folders, paths, deadline, and_others=and_others)

@@ -59,9 +59,7 @@ class ReadAhead:
     def __init__(self, found: Sequence[Found], command: Sequence[str], readers: int, *, starts_over: bool) -> None:
         self._parts = _parts([one for one in found if not history_of(one.client).holds_sessions(one.path)])
         self._part_of = {path: number for number, part in enumerate(self._parts) for path, _ in part}
-        self._long = {
-            self._part_of[one.path] for one in found if one.path in self._part_of and one.size_bytes > LONG_BYTES
-        }
+        self._long = {self._part_of.get(one.path) for one in found if one.size_bytes > LONG_BYTES}
         self._given: dict[int, _Reader | None] = {}
         self._lock = threading.Lock()
         self._readers = [_Reader(self, command, starts_over=starts_over) for _ in range(readers)]

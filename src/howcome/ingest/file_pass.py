@@ -74,7 +74,7 @@ class FilePass:
         self.state = state.copy()
         self._reader = history_of(state.client).read_record
         self._reader_state = memory
-        self._fallback_session = writer.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
+        self._fallback_session = writer.preparer.gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []
         self._found: list[tuple[NewRecord, list[tuple[Event, int]], bytes]] = []
         self._bytes = 0
@@ -126,15 +126,14 @@ class FilePass:
             new = NewRecord(offset, size, [], unknown=found is None)
             if found:
                 self._found.append((new, self._kept(found, offset), data))
-        except RecordError as error:
-            return NewRecord(offset, size, [], quarantined=error.reason, digest=digest_of(data))
-        except RecursionError:
-            return NewRecord(offset, size, [], quarantined=TOO_DEEP, digest=digest_of(data))
+        except (RecordError, RecursionError) as error:
+            reason = getattr(error, "reason", TOO_DEEP)
+            return NewRecord(offset, size, [], quarantined=reason, digest=digest_of(data))
         return new
 
     def prepare(self) -> None:
         """The rows of what was read."""
-        preparer = self._writer.preparer()
+        preparer = self._writer.preparer
         with contextlib.suppress(RecursionError):  # each is tried by itself, too
             preparer.foresee(event for _, found, _ in self._found for event, _ in found)
         for record, found, data in self._found:
@@ -174,7 +173,7 @@ class FilePass:
         state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
-        state.reader_state = kept(self._reader_state, self._writer.preparer().gate)
+        state.reader_state = kept(self._reader_state, self._writer.preparer.gate)
         batch = Batch(state.copy(), self._records, self.roots, self._writer.now_ms())
         self._writer.write(batch, self._report.settling(batch), again)
         state.id = batch.after.id
@@ -272,10 +271,8 @@ def remembered(
     for line in LineReader(stream, 0):
         if line.end > offset:
             break
-        try:
-            if line.data and not line.data.isspace():
+        if line.data and not line.data.isspace():
+            with contextlib.suppress(RecordError, RecursionError):
                 history_of(client).read_record(decode(line.data, client), state)
-        except (RecordError, RecursionError):
-            continue
     stream.seek(offset)
     return state

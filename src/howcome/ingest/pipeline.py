@@ -10,18 +10,19 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from howcome.clients.base import Status, is_plain
-from howcome.clients.files import Line, LineReader
-from howcome.clients.registry import history_of
+from howcome.clients.discover import known_transcripts, sniff, with_subagents
+from howcome.clients.files import Line, LineReader, digest_of
+from howcome.clients.registry import history_of, is_clients
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, StoreError, TranscriptError
 from howcome.files import is_alive
 from howcome.ingest.exclusion import Places
-from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, remembered
+from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, read_fully, remembered
 from howcome.ingest.identity import Identities
-from howcome.ingest.writer import HeldBatches, RecordWriter
+from howcome.ingest.writer import RecordWriter
 from howcome.settings import Settings
 from howcome.store.base import Store
 
@@ -68,12 +69,11 @@ class Trial:
         noted = self._store.quarantine.trial(*self._record)
         if noted is None:
             return False
-        if self._record in _under_way or self._is_alive(*noted):
+        pid, began_ms = noted
+        is_recent = pid != os.getpid() and abs(self._now_ms - began_ms) < LONGEST_MS
+        if self._record in _under_way or (is_recent and is_alive(pid)):
             raise CursorMovedError(f"{self._record[0]}: another process is reading it")
         return True
-
-    def _is_alive(self, pid: int, began_ms: int) -> bool:
-        return pid != os.getpid() and abs(self._now_ms - began_ms) < LONGEST_MS and is_alive(pid)
 
     def __enter__(self) -> None:
         self._store.quarantine.begin_trial(*self._record, os.getpid(), self._now_ms)
@@ -107,8 +107,7 @@ class Ingester(RecordWriter):
             path: The transcript.
             client: Whose format it is (a name of `clients/registry`).
             deadline: `time.monotonic()` after which the pass stops at the next record (of a packed file: batch); the
-                cursor keeps its place. What stops has read something, so that passes without any time left come to an
-                end too.
+                cursor keeps its place. What stops has read something: passes without any time left end, too.
             on_progress: Called with the unpacked bytes of each committed batch.
             is_ended_then: Somebody ends the process soon after the deadline: a costly record is not begun just before.
             report: One to add to.
@@ -122,11 +121,9 @@ class Ingester(RecordWriter):
         self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if history_of(client).holds_sessions(path) else self._pass
         for _ in range(MAX_RETRIES):
-            try:
+            with contextlib.suppress(CursorMovedError):
                 read(path, client, report, deadline)
                 break
-            except CursorMovedError:
-                continue
         return report
 
     @contextlib.contextmanager
@@ -135,12 +132,12 @@ class Ingester(RecordWriter):
 
         Their reports are filled in when they are committed, at the end at the latest.
         """
-        held = self._held = HeldBatches(self._store, self._hand_on)
+        self._held = []
         try:
             yield
         finally:
-            self._held = None
-        held.commit()
+            held, self._held, self._held_records, self._held_bytes = self._held or (), None, 0, 0
+        self.commit_all(held)
 
     def _pass_over_sessions(self, path: str, client: str, report: FileReport, deadline: float | None) -> None:
         """A database of many sessions: each is a source, and the database's own row only says when all were read."""
@@ -261,10 +258,8 @@ class Ingester(RecordWriter):
         """Whether a pass would find nothing new; an unfinished part of a session changes without a sign of it."""
         if (state.size_bytes, state.mtime_ns) != (status.size_bytes, status.mtime_ns):
             return False
-        if not state.tail_bytes:
-            return True
         is_whole = is_plain(state.path) or history_of(state.client).holds_sessions(state.path)
-        return is_whole and not self._is_idle(status)
+        return not state.tail_bytes or (is_whole and not self._is_idle(status))
 
     def _is_idle(self, status: Status) -> bool:
         return self.now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
@@ -290,3 +285,70 @@ def open_ingester(
     places = Places(settings.exclude, fixed_root)
     meet = None if fixed_root is not None else Identities(store, now_ms).meet
     return Ingester(store, places, now_ms=now_ms, on_rows=on_rows, meet=meet)
+
+
+# -- within a time, and what was set aside -----------------------------------------------------------------------------
+def catch_up(
+    store: Store,
+    ingester: Callable[[], Ingester],
+    folders: Sequence[str],
+    paths: Iterable[str],
+    deadline: float,
+    *,
+    and_others: bool,
+) -> int:
+    """Reads what is new in a session's transcripts (its own and its subagents'), within the time.
+
+    One unreadable file does not keep the others from being read. Transcripts may be in the clients' own folders and in
+    `folders`. With `and_others` every other transcript on the machine with unread bytes follows.
+
+    Returns:
+        How many files are no client's: whoever names one to a hook may name any.
+    """
+    refused = 0
+    for path in with_subagents(paths):
+        if not is_clients(path, folders):
+            refused += 1
+        elif time.monotonic() < deadline:
+            _quietly(store, ingester, path, deadline)
+    if and_others:
+        for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
+            if time.monotonic() > deadline:
+                break
+            _quietly(store, ingester, found.path, deadline, found.client)
+    return refused
+
+
+def _quietly(
+    store: Store, ingester: Callable[[], Ingester], path: str, deadline: float, client: str | None = None
+) -> None:
+    with contextlib.suppress(TranscriptError, OSError):
+        known = store.log.source(path)
+        chosen = client or (known.client if known else sniff(path))
+        if chosen:
+            ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
+
+
+def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | None = None) -> dict[str, int]:
+    """Reads what was set aside, because a pass died in it, however long it takes; what is not there stays as it is.
+
+    Returns:
+        What became of them, by the names of COUNTERS.
+    """
+    totals: dict[str, int] = {}
+    for path, offset, size_bytes, digest in store.quarantine.set_aside():
+        state = store.log.source(path) if paths is None or path in paths else None
+        if state is None:
+            continue
+        try:
+            with history_of(state.client).open_lines(state.path) as stream:
+                stream.seek(offset)
+                data = read_fully(stream, size_bytes).removesuffix(b"\n")
+        except (TranscriptError, OSError, EOFError):
+            continue
+        if digest_of(data) != digest:
+            continue
+        counts = ingester.store_again(ingester.read_again(state, offset, size_bytes, data))
+        for name, count in counts.items():
+            totals[name] = totals.get(name, 0) + count
+    return totals

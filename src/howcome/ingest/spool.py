@@ -133,13 +133,8 @@ def ingest_spool(
 ) -> SpoolReport:
     """Moves what was spooled into the store, oldest first; what is new is handed on to the index, not indexed here.
 
-    Args:
-        ingester: Prepares and stores (its `on_rows` gets the new rows' texts).
-        store: Where the cursors are.
-        home: The folder of the spool.
-        deadline: `time.monotonic()` after which the pass stops; what is left waits for the next one.
-        retry_all: All dead letters too, also single records; else only whole batches whose time has come.
-        wait_s: How long another process that is at it is waited for.
+    After the `deadline` the pass stops; what is left waits for the next one. With `retry_all` all dead letters are
+    tried too, also single records; else only whole batches whose time has come.
 
     Raises:
         StoreError: the spool cannot be read or written; nothing is lost.
@@ -167,14 +162,9 @@ class _Pass:
         self._gate = Gate(lambda: spool.key_of(home))  # for lines that did not come by `take_in`, or not whole
 
     def run(self, *, retry_all: bool) -> None:
-        work = [(path, 0) for path in spool.claim(self._home)]
-        now_s = self._ingester.now_ms() / 1000
-        work += [
-            (letter.path, letter.attempts)
-            for letter in spool.dead_letters(self._home)
-            if retry_all or _is_due(letter, now_s)
-        ]
-        for path, attempts in work:
+        claimed, now_s = [(path, 0) for path in spool.claim(self._home)], self._ingester.now_ms() / 1000
+        dead = [letter for letter in spool.dead_letters(self._home) if retry_all or _is_due(letter, now_s)]
+        for path, attempts in [*claimed, *((letter.path, letter.attempts) for letter in dead)]:
             if self._is_late():
                 self._report.is_complete = False
                 return
@@ -244,7 +234,7 @@ class _Pass:
         self._roots[cwd] = places.root_of(cwd)
         if places.is_excluded(cwd):
             return []
-        return [self._ingester.preparer().prepare(event, event.ts_ms or 0) for event in found]
+        return [self._ingester.preparer.prepare(event, event.ts_ms or 0) for event in found]
 
     def _commit(self, agent: str, found: list[tuple[int, list[NewEvent]]]) -> None:
         """Rows and cursor of one agent's source, in one transaction."""
