@@ -22,7 +22,9 @@ class _Cursor(Client):
 
     def observation(self, payload: Payload) -> dict[str, object]:
         event = text_of(payload, "hook_event_name")
-        what = _shell(payload) if event == _SHELL else _said(payload, *_SAYINGS.get(event, ("", "")))
+        kind, field = _SAYINGS.get(event, ("", ""))
+        said = {"kind": kind, "text": text_of(payload, field)}
+        what = _shell(payload) if event == _SHELL else said if kind and said["text"].strip() else {}
         if not what:
             return {}
         from hashlib import blake2b
@@ -38,11 +40,6 @@ class _Cursor(Client):
 _SHELL = "afterShellExecution"
 _SAYINGS = {"beforeSubmitPrompt": ("user_prompt", "prompt"), "afterAgentResponse": ("assistant_text", "text")}
 """Events → the kind of an observation, and the field with its words."""
-
-
-def _said(payload: Payload, kind: str, field: str) -> dict[str, object]:
-    text = text_of(payload, field)
-    return {"kind": kind, "text": text} if kind and text.strip() else {}
 
 
 def _shell(payload: Payload) -> dict[str, object]:

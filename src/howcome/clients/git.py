@@ -91,10 +91,7 @@ def commit_of_line(top: str, file: str, line: int) -> tuple[Commit, str] | None:
             raise
         return None
     name = told[0].partition(" ")[0]
-    said: dict[str, str] = {}
-    for head in told[1:]:
-        key, _, value = head.partition(" ")
-        said.setdefault(key, value)
+    said = dict(head.partition(" ")[::2] for head in reversed(told[1:]))  # the line itself comes last
     if not name.strip("0"):
         return None
     return Commit(name, said["author-time"], said["committer-time"], said.get("summary", "")), said["filename"]

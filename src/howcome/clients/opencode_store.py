@@ -16,7 +16,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 from howcome.clients.base import Status, names_in
 from howcome.clients.decode import decode_record
@@ -72,16 +72,12 @@ def _reading(path: str) -> Iterator[sqlite3.Connection]:
     from urllib.parse import quote
 
     try:
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=BUSY_S, isolation_level=None
-        )
-        try:
+        place = f"file:{quote(os.fsencode(path))}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("BEGIN")
             yield connection
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         raise TranscriptError(f"{path}: {error}") from error
 

@@ -202,12 +202,11 @@ class Ingester(RecordWriter):
             except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
                 work.commit(None)
                 raise
-            if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                begin, data = work.state.offset, None if reader.tail_oversize else reader.tail
-                last = Line(begin, begin + reader.tail_bytes, data, reader.tail_digest)
-                self._add(work, last, None, is_whole=False)
+            rest = reader.rest
+            if rest and (is_idle or path.endswith(".gz")):
+                self._add(work, rest, None, is_whole=False)
             else:
-                work.state.tail_bytes = reader.tail_bytes
+                work.state.tail_bytes = rest.end - rest.start if rest else 0
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
 
@@ -264,14 +263,16 @@ class Ingester(RecordWriter):
     def _is_idle(self, status: Status) -> bool:
         return self.now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
-    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
-        """A record at a place that was passed before, with its rows in the order of their own times."""
+    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> dict[str, int]:
+        """Commits a record that was set aside, with its rows in the order of their own times."""
         memory = at_hand(state.reader_state, state.path, state.client)
         work = FilePass(self, state, memory, b"", b"", FileReport())
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
         work.prepare()
-        return Batch(state, [record], work.roots, self.now_ms())
+        counts, new_rows = self._store.quarantine.readmit(Batch(state, [record], work.roots, self.now_ms()))
+        self._hand_on(new_rows)
+        return counts
 
 
 def open_ingester(
@@ -348,7 +349,7 @@ def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | N
             continue
         if digest_of(data) != digest:
             continue
-        counts = ingester.store_again(ingester.read_again(state, offset, size_bytes, data))
+        counts = ingester.read_again(state, offset, size_bytes, data)
         for name, count in counts.items():
             totals[name] = totals.get(name, 0) + count
     return totals

@@ -69,20 +69,18 @@ def take_in(
     Raises:
         StoreError: the spool cannot be written; nothing was kept.
     """
-    intake, places, wanted = Intake(), Places(settings.exclude), []
+    intake, places, kept = Intake(), Places(settings.exclude), []
     gate = Gate(lambda: spool.key_of(settings.home), personal=settings.redact_personal)
     for number, value in observations:
         try:
             checked = check_observation(value, agent=_named(value, agent, gate), cwd=cwd)
+            if settings.disable or places.is_excluded(str(checked.get("cwd") or "")):
+                intake.excluded += 1
+            else:
+                kept.append(_fit_to_rest(checked, gate))
         except UsageError as error:
-            intake.problems.append((number, str(error)))
-            continue
-        if settings.disable or places.is_excluded(str(checked.get("cwd") or "")):
-            intake.excluded += 1
-        else:
-            wanted.append((number, checked))
-    intake.kept = spool.append(settings.home, _fit_to_rest(gate, wanted, intake)) if wanted else 0
-    intake.problems = sorted((number, gate.text(reason)) for number, reason in intake.problems)
+            intake.problems.append((number, gate.text(str(error))))
+    intake.kept = spool.append(settings.home, kept)
     return intake
 
 
@@ -94,31 +92,20 @@ def _named(value: object, agent: str, gate: Gate) -> str:
     return agent
 
 
-def _fit_to_rest(gate: Gate, wanted: list[tuple[int, Observation]], intake: Intake) -> list[Observation]:
-    """What may rest on disk: redacted, and not larger than a line may be."""
-    kept = []
-    for number, checked in wanted:
-        redacted = _redacted(checked, gate)
-        try:
-            size = len(spool.encode(redacted))
-        except ValueError:
-            intake.problems.append((number, "tool_input: a number that is none"))
-            continue
-        if size > MAX_LINE_BYTES:
-            intake.problems.append((number, f"larger than {MAX_LINE_BYTES >> 20} MB"))
-        else:
-            kept.append(redacted)
-    return kept
-
-
-def _redacted(checked: Observation, gate: Gate) -> Observation:
-    """Every field; what a person may have marked as private is where people write."""
+def _fit_to_rest(checked: Observation, gate: Gate) -> Observation:
+    """What may rest on disk: every field redacted, marked spans left out where people write, no longer than a line."""
     redacted = {name: gate.text(value) if isinstance(value, str) else value for name, value in checked.items()}
     for name in ("text", "file"):
         if isinstance(text := checked.get(name), str):
             redacted[name] = gate.text(strip_private(text))
     if "tool_input" in checked:
         redacted["tool_input"] = gate.value(strip_private_value(checked["tool_input"]))
+    try:
+        size = len(spool.encode(redacted))
+    except ValueError as error:
+        raise UsageError("tool_input: a number that is none") from error
+    if size > MAX_LINE_BYTES:
+        raise UsageError(f"larger than {MAX_LINE_BYTES >> 20} MB")
     return redacted
 
 

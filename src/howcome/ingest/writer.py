@@ -231,12 +231,6 @@ class RecordWriter:
         if self._on_rows is not None and new_rows:
             self._on_rows(new_rows)
 
-    def store_again(self, batch: Batch) -> dict[str, int]:
-        """Commits a record that was set aside; hands its rows on to the index."""
-        counts, new_rows = self._store.quarantine.readmit(batch)
-        self._hand_on(new_rows)
-        return counts
-
     def root_of(self, cwd: str) -> tuple[str, bool]:
         """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""
         root, is_certain = self.places.root_of(cwd)

@@ -116,15 +116,10 @@ class Neo4jGraph:
 
         logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would write to the error stream
         driver = neo4j.GraphDatabase.driver(
-            self.shown,
-            auth=(self._user, self._password) if self._password else None,
-            user_agent="howcome",
-            connection_timeout=self._limit_s,
-            connection_acquisition_timeout=self._limit_s,
-            max_connection_pool_size=1,
-            max_transaction_retry_time=0,
-            telemetry_disabled=True,
-        )
+            self.shown, auth=(self._user, self._password) if self._password else None, user_agent="howcome",
+            connection_timeout=self._limit_s, connection_acquisition_timeout=self._limit_s, max_connection_pool_size=1,
+            max_transaction_retry_time=0, telemetry_disabled=True,
+        )  # fmt: skip
         clock = Timer(self._limit_s, driver.close)
         clock.daemon = True
         clock.start()

@@ -240,30 +240,25 @@ def _builders_lock(home: str) -> Iterator[int]:
 
 
 def _build(weights: Weights, home: str, name: str, lock: int) -> Model:
-    folder = models_folder(home)
+    folder, target = models_folder(home), model_folder(home, name)
     for left in os.listdir(folder):
         if left.startswith(UNFINISHED):
             shutil.rmtree(os.path.join(folder, left), ignore_errors=True)
     temporary = tempfile.mkdtemp(prefix=UNFINISHED, dir=folder)
+    new = os.path.join(temporary, "new")
     try:
-        _write_apart(weights, temporary, name, lock)
-        _put_in_place(temporary, model_folder(home, name))
+        os.mkdir(new, 0o700)
+        _write_apart(weights, new, name, lock)
+        if os.path.lexists(target):  # it is damaged, and goes first; a crash in between leaves no model: built anew
+            os.rename(target, os.path.join(temporary, "old"))
+        os.rename(new, target)
+        sync(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     made = read_model(home, name)
     if made is None:
-        raise ProviderError(f"{model_folder(home, name)} does not keep what is written to it; look at that disk")
+        raise ProviderError(f"{target} does not keep what is written to it; look at that disk")
     return made
-
-
-def _put_in_place(temporary: str, folder: str) -> None:
-    """Renames; what was there is damaged, and goes first. A crash between the two leaves no model: built anew."""
-    if os.path.lexists(folder):
-        damaged = tempfile.mkdtemp(prefix=UNFINISHED, dir=os.path.dirname(folder))
-        os.rename(folder, os.path.join(damaged, "old"))
-        shutil.rmtree(damaged, ignore_errors=True)
-    os.rename(temporary, folder)
-    sync(os.path.dirname(folder))
 
 
 _CHILD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from howcome.providers.minilm_cache import main; main()"
