@@ -226,7 +226,7 @@ class Wiring(ABC):
         """The events whose hooks of ours the agent skips without a word, as nobody has said that they may run."""
         return []
 
-    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+    def hook_noted_ms(self, path: str, command: str) -> int:
         """When a transcript last notes that a hook with `command` in its own ran, in UTC ms; 0: it does not."""
         return 0
 
@@ -282,8 +282,6 @@ class Status:
     is no file of lines its source stands for the lines that it unfolds into (`History.open_lines`): offsets and byte
     accounts count those.
     """
-
-    __slots__ = ("mtime_ns", "size_bytes")
 
     def __init__(self, size_bytes: int, mtime_ns: int) -> None:
         self.size_bytes, self.mtime_ns = size_bytes, mtime_ns

@@ -147,19 +147,14 @@ class _Wiring(Wiring):
         ours = [name for name, is_on in switches.items() if is_on is True] if isinstance(switches, dict) else []
         return next((f"claude plugin uninstall {name}" for name in ours if name.startswith("howcome@")), "")
 
-    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+    def hook_noted_ms(self, path: str, command: str) -> int:
         """The client notes which Stop hooks it ran: so no hook has to write down that it was there."""
-        try:
-            with open(path, "rb") as stream:
-                stream.seek(max(0, size_bytes - TAIL_BYTES))
-                lines = stream.read().splitlines()
-        except OSError:
-            return 0
         from howcome.clients.decode import decode_record
         from howcome.clients.records import parse_time_ms
+        from howcome.clients.tail import last_bytes
         from howcome.errors import RecordError
 
-        for line in reversed(lines):
+        for line in reversed(last_bytes(path, TAIL_BYTES)[0].splitlines()):
             if b'"stop_hook_summary"' in line and command.encode() in line:
                 try:
                     return parse_time_ms(decode_record(line, None).get("timestamp")) or 0

@@ -25,8 +25,6 @@ class Found:
     A database of many sessions is one of them.
     """
 
-    __slots__ = ("client", "mtime_ns", "path", "size_bytes")
-
     def __init__(self, path: str, client: str, size_bytes: int, mtime_ns: int) -> None:
         self.path, self.client, self.size_bytes, self.mtime_ns = path, client, size_bytes, mtime_ns
 

@@ -39,8 +39,6 @@ class GitError(HowcomeError):
 class Commit:
     """A commit as it is told: `at_ms` is when it was written, `until_ms` when it became what it is (a rebase)."""
 
-    __slots__ = ("at_ms", "hash", "subject", "until_ms")
-
     def __init__(self, name: str, author_s: str, committer_s: str, subject: str) -> None:
         self.hash, self.subject = name, subject
         self.at_ms, committed_ms = int(author_s) * 1000, int(committer_s) * 1000

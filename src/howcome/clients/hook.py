@@ -37,8 +37,6 @@ class Hook:
         matcher: Which tools it is for, in the agent's own words; '' for an event that is of no tool, or for all.
     """
 
-    __slots__ = ("deadline_setting", "handler", "is_wired", "matcher", "shape", "timeout")
-
     def __init__(
         self,
         handler: str,
@@ -55,8 +53,6 @@ class Hook:
 
 class Called:
     """A tool call of a running session: its id, the tool, what it was called with, and its error, None for none."""
-
-    __slots__ = ("error", "id", "input", "tool")
 
     def __init__(self, ident: str, tool: str, values: Mapping[str, object], error: str | None) -> None:
         self.id, self.tool, self.input, self.error = ident, tool, values, error

@@ -37,7 +37,7 @@ ROTATE_BYTES = 4 << 20
 """A larger file is made a batch by the next append, so that one batch fits the time of one hook."""
 
 MAX_BATCH_BYTES = 256 << 20
-"""Nothing that `append` makes is this large: it is not read into memory but put aside."""
+"""Nothing that `append` makes is this large; so much is counted (`files.MAX_DOCUMENT_BYTES`: so much is read)."""
 
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FAILED = ".failed-"
@@ -47,8 +47,6 @@ _POLL_S = 0.002
 
 class DeadLetter:
     """A file in `dead`: single records that were refused, or a whole batch with how often it failed and why."""
-
-    __slots__ = ("attempts", "failed_s", "is_records", "path", "reason")
 
     def __init__(self, path: str) -> None:
         self.path, self.failed_s = path, _mtime_s(path)

@@ -32,7 +32,7 @@ def recent_text(path: str, form: str = "claude-code") -> str:
     """What was said and touched in the last records of a transcript, newest last; '' when there is none to read."""
     window = TAIL_BYTES
     while True:
-        data, size = _tail(path, window)
+        data, size = last_bytes(path, window)
         parts = _last_said(data, form)
         if len(parts) >= MAX_RECORDS or window >= min(size, MAX_TAIL_BYTES):
             return "\n".join(reversed(parts))[-MAX_TEXT_CHARS:]
@@ -43,7 +43,7 @@ def recent_calls(path: str) -> list[Called]:
     """The last calls of a transcript that have a result, newest first."""
     errors: dict[object, str | None] = {}
     found = []
-    for line in reversed(_tail(path, MAX_TAIL_BYTES)[0].split(b"\n")):
+    for line in reversed(last_bytes(path, MAX_TAIL_BYTES)[0].split(b"\n")):
         is_of_tools = b'"tool_use' in line or b'"tool_result"' in line
         for block in reversed(_claude_code(_record(line))) if is_of_tools else ():
             if block.get("type") == "tool_result":
@@ -54,7 +54,7 @@ def recent_calls(path: str) -> list[Called]:
     return found
 
 
-def _tail(path: str, window: int) -> tuple[bytes, int]:
+def last_bytes(path: str, window: int) -> tuple[bytes, int]:
     """The last bytes of a file, and how many it has; nothing of what is none, or cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -36,8 +36,6 @@ class FileReport:
     `on_progress` is called with the unpacked bytes of each committed batch.
     """
 
-    __slots__ = ("bytes_read", "counts", "is_complete", "on_progress")
-
     def __init__(self) -> None:
         self.bytes_read = 0
         self.counts = dict.fromkeys(COUNTERS, 0)
@@ -62,15 +60,10 @@ class FilePass:
     """The records of one file that are read but not yet committed."""
 
     def __init__(
-        self,
-        writer: RecordWriter,
-        state: SourceState,
-        memory: ReaderState,
-        head: bytes,
-        window: bytes,
-        report: FileReport,
+        self, writer: RecordWriter, place: tuple[SourceState, bytes, bytes], memory: ReaderState, report: FileReport
     ) -> None:
-        self._writer, self._head, self._window, self._report = writer, head, window, report
+        state, self._head, self._window = place
+        self._writer, self._report = writer, report
         self.state = state.copy()
         self._reader = history_of(state.client).read_record
         self._reader_state = memory
@@ -250,29 +243,26 @@ def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
     return state.to_values() if is_clean else {WITHHELD: True}
 
 
-def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
+def at_hand(state: SourceState) -> ReaderState:
     """A reader's state without a look into its file: what was withheld is as at the beginning."""
-    return ReaderState(values if values and WITHHELD not in values else history_of(client).place_of(path))
+    values = state.reader_state
+    is_kept = values and WITHHELD not in values
+    return ReaderState(values if is_kept else history_of(state.client).place_of(state.path))
 
 
 def remembered(
-    values: Mapping[str, object],
-    path: str,
-    client: str,
-    decode: Callable[[bytes, str], Mapping[str, object]],
-    stream: BinaryIO,
-    offset: int,
+    state: SourceState, decode: Callable[[bytes, str], Mapping[str, object]], stream: BinaryIO
 ) -> ReaderState:
-    """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
-    state = at_hand(values, path, client)
-    if WITHHELD not in values:
-        return state
+    """A reader's state at its offset; what was withheld is what the reader makes of the file up to there."""
+    memory = at_hand(state)
+    if WITHHELD not in state.reader_state:
+        return memory
     stream.seek(0)
     for line in LineReader(stream, 0):
-        if line.end > offset:
+        if line.end > state.offset:
             break
         if line.data and not line.data.isspace():
             with contextlib.suppress(RecordError, RecursionError):
-                history_of(client).read_record(decode(line.data, client), state)
-    stream.seek(offset)
-    return state
+                history_of(state.client).read_record(decode(line.data, state.client), memory)
+    stream.seek(state.offset)
+    return memory

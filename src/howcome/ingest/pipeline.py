@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from howcome.clients.base import Status, is_plain
@@ -189,10 +190,9 @@ class Ingester(RecordWriter):
             return
         is_idle = self._is_idle(status)
         with history_of(client).open_lines(path, is_idle=is_idle) as stream:
-            state, head, window = position(self._store, state, path, client, stream)
-            reader = LineReader(stream, state.offset)
-            memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
-            work = FilePass(self, state, memory, head, window, report)
+            place = position(self._store, state, path, client, stream)
+            reader = LineReader(stream, place[0].offset)
+            work = FilePass(self, place, remembered(place[0], self.decode, stream), report)
             work.is_unhurried = deadline is None
             try:
                 for line in reader:
@@ -263,10 +263,59 @@ class Ingester(RecordWriter):
     def _is_idle(self, status: Status) -> bool:
         return self.now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
-    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> dict[str, int]:
+    def catch_up(self, folders: Sequence[str], paths: Iterable[str], deadline: float, *, and_others: bool) -> int:
+        """Reads what is new in a session's transcripts (its own and its subagents'), within the time.
+
+        One unreadable file does not keep the others from being read. Transcripts may be in the clients' own folders and
+        in `folders`. With `and_others` every other transcript on the machine with unread bytes follows.
+
+        Returns:
+            How many files are no client's: whoever names one to a hook may name any.
+        """
+        refused = 0
+        for path in with_subagents(paths):
+            if not is_clients(path, folders):
+                refused += 1
+            elif time.monotonic() < deadline:
+                self._read_quietly(path, deadline)
+        if and_others:
+            for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
+                if time.monotonic() > deadline:
+                    break
+                self._read_quietly(found.path, deadline, found.client)
+        return refused
+
+    def _read_quietly(self, path: str, deadline: float, client: str | None = None) -> None:
+        with contextlib.suppress(TranscriptError, OSError):
+            known = self._store.log.source(path)
+            chosen = client or (known.client if known else sniff(path))
+            if chosen:
+                self.ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
+
+    def retry_set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
+        """Reads what was set aside, because a pass died in it, however long it takes; what is not there stays as it is.
+
+        Returns:
+            What became of them, by the names of COUNTERS.
+        """
+        totals: Counter[str] = Counter()
+        for path, offset, size_bytes, digest in self._store.quarantine.set_aside():
+            state = self._store.log.source(path) if paths is None or path in paths else None
+            if state is None:
+                continue
+            try:
+                with history_of(state.client).open_lines(state.path) as stream:
+                    stream.seek(offset)
+                    data = read_fully(stream, size_bytes).removesuffix(b"\n")
+            except (TranscriptError, OSError, EOFError):
+                continue
+            if digest_of(data) == digest:
+                totals.update(self._read_again(state, offset, size_bytes, data))
+        return dict(totals)
+
+    def _read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> dict[str, int]:
         """Commits a record that was set aside, with its rows in the order of their own times."""
-        memory = at_hand(state.reader_state, state.path, state.client)
-        work = FilePass(self, state, memory, b"", b"", FileReport())
+        work = FilePass(self, (state, b"", b""), at_hand(state), FileReport())
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
         work.prepare()
@@ -286,70 +335,3 @@ def open_ingester(
     places = Places(settings.exclude, fixed_root)
     meet = None if fixed_root is not None else Identities(store, now_ms).meet
     return Ingester(store, places, now_ms=now_ms, on_rows=on_rows, meet=meet)
-
-
-# -- within a time, and what was set aside -----------------------------------------------------------------------------
-def catch_up(
-    store: Store,
-    ingester: Callable[[], Ingester],
-    folders: Sequence[str],
-    paths: Iterable[str],
-    deadline: float,
-    *,
-    and_others: bool,
-) -> int:
-    """Reads what is new in a session's transcripts (its own and its subagents'), within the time.
-
-    One unreadable file does not keep the others from being read. Transcripts may be in the clients' own folders and in
-    `folders`. With `and_others` every other transcript on the machine with unread bytes follows.
-
-    Returns:
-        How many files are no client's: whoever names one to a hook may name any.
-    """
-    refused = 0
-    for path in with_subagents(paths):
-        if not is_clients(path, folders):
-            refused += 1
-        elif time.monotonic() < deadline:
-            _quietly(store, ingester, path, deadline)
-    if and_others:
-        for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
-            if time.monotonic() > deadline:
-                break
-            _quietly(store, ingester, found.path, deadline, found.client)
-    return refused
-
-
-def _quietly(
-    store: Store, ingester: Callable[[], Ingester], path: str, deadline: float, client: str | None = None
-) -> None:
-    with contextlib.suppress(TranscriptError, OSError):
-        known = store.log.source(path)
-        chosen = client or (known.client if known else sniff(path))
-        if chosen:
-            ingester().ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
-
-
-def retry_set_aside(ingester: Ingester, store: Store, paths: Collection[str] | None = None) -> dict[str, int]:
-    """Reads what was set aside, because a pass died in it, however long it takes; what is not there stays as it is.
-
-    Returns:
-        What became of them, by the names of COUNTERS.
-    """
-    totals: dict[str, int] = {}
-    for path, offset, size_bytes, digest in store.quarantine.set_aside():
-        state = store.log.source(path) if paths is None or path in paths else None
-        if state is None:
-            continue
-        try:
-            with history_of(state.client).open_lines(state.path) as stream:
-                stream.seek(offset)
-                data = read_fully(stream, size_bytes).removesuffix(b"\n")
-        except (TranscriptError, OSError, EOFError):
-            continue
-        if digest_of(data) != digest:
-            continue
-        counts = ingester.read_again(state, offset, size_bytes, data)
-        for name, count in counts.items():
-            totals[name] = totals.get(name, 0) + count
-    return totals

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from howcome.clients import spool
 from howcome.clients.decode import decode_record
-from howcome.clients.files import MAX_LINE_BYTES, digest_of, open_transcript
+from howcome.clients.files import MAX_LINE_BYTES, digest_of, read_whole
 from howcome.clients.observed import Observation, check_observation, read_observation
 from howcome.clients.spool import DeadLetter
 from howcome.domain.events import Event
@@ -38,8 +38,6 @@ LAST_RETRY_S = 24 * 3600.0
 class Intake:
     """What became of observations at the door; `problems` are (number of the observation, reason)."""
 
-    __slots__ = ("excluded", "kept", "problems")
-
     def __init__(self) -> None:
         self.kept = self.excluded = 0
         self.problems: list[tuple[int, str]] = []
@@ -47,8 +45,6 @@ class Intake:
 
 class SpoolReport:
     """What one pass over the spool did: events added and known already, records refused, and whether it is empty."""
-
-    __slots__ = ("accepted", "duplicate", "is_complete", "refused")
 
     def __init__(self) -> None:
         self.accepted = self.duplicate = self.refused = 0
@@ -192,11 +188,7 @@ class _Pass:
         return refused
 
     def _read(self, path: str) -> list[bytes]:
-        with open_transcript(path) as stream:
-            if os.fstat(stream.fileno()).st_size > spool.MAX_BATCH_BYTES:
-                raise TranscriptError(f"{path}: too large")
-            data = b"".join(iter(lambda: stream.read(spool.ROTATE_BYTES), b""))
-        lines = [line for line in data.split(b"\n") if line and not line.isspace()]
+        lines = [line for line in read_whole(path).split(b"\n") if line and not line.isspace()]
         return [_unwrapped(line) for line in lines] if spool.is_records(path) else lines
 
     def _store_lines(self, lines: list[bytes]) -> list[tuple[str, str]]:

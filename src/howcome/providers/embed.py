@@ -51,8 +51,6 @@ class EmbeddingStatus:
     broken (an endpoint does not answer, a setting is wrong). `what` says it, `model` is the embedder's name when known.
     """
 
-    __slots__ = ("missing", "model", "state", "what")
-
     def __init__(self, state: str, what: str, *, model: str = "", missing: tuple[str, ...] = ()) -> None:
         self.state, self.what, self.model, self.missing = state, what, model, missing
 
