@@ -143,9 +143,7 @@ def _fastembed(settings: Settings, threads: int) -> Embedder:
     from howcome.providers.embed_fastembed import FastembedEmbedder
 
     folder = os.path.join(settings.home, "models", "fastembed")
-    embedder = FastembedEmbedder(settings.embedding_model, folder, threads)
-    embedder.name = model_name(settings)
-    return embedder
+    return FastembedEmbedder(model_name(settings), settings.embedding_model, folder, threads)
 
 
 def _http(settings: Settings, limit_s: float) -> Embedder:

@@ -49,7 +49,10 @@ class HttpLanguageModel(ModelAdapter):
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
         question[self._limit_name] = self._most_tokens
         if not self._is_strict or self._is_doubtful:
-            return self._plainly(question, schema, deadline)
+            self._is_doubtful = False
+            answer = self._endpoint.ask(question, deadline)
+            self._is_strict = False  # without the form it works: that was refused before, not the question
+            return self._reply(answer, schema)
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
         try:
             return self._reply(self._endpoint.ask({**question, "response_format": form}, deadline), schema)
@@ -61,13 +64,6 @@ class HttpLanguageModel(ModelAdapter):
             else:
                 self._is_doubtful = True
             raise llm_adapter.FormRefusedError(str(refusal), refusal.status) from refusal
-
-    def _plainly(self, question: Mapping[str, object], schema: Mapping[str, object], deadline: float) -> Reply:
-        """Without the form: when that works, it was the form that was refused before, not the question."""
-        self._is_doubtful = False
-        answer = self._endpoint.ask(question, deadline)
-        self._is_strict = False
-        return self._reply(answer, schema)
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
         """The message of an answer, and what it used."""
