@@ -65,12 +65,9 @@ def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
     if state.session_id:  # a fork's copy of its parent's head: the file is the first one's
         return []
     thread, root = text_field(payload, "id"), text_field(payload, "session_id")
-    if (
-        payload.get("thread_source") == "subagent"
-        and thread
-        and (root := root or text_field(payload, "parent_thread_id"))
-    ):
-        state.session_id, state.agent_id = root, thread
+    parent = root or text_field(payload, "parent_thread_id")
+    if payload.get("thread_source") == "subagent" and thread and parent:
+        state.session_id, state.agent_id = parent, thread
     else:
         state.session_id = thread or root or ""
     state.cwd = text_field(payload, "cwd") or state.cwd

@@ -14,12 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_JSON = "not-json"
-NOT_AN_OBJECT = "not-an-object"
-TOO_DEEP = "too-deep"
-BAD_NUMBER = "bad-number"
-OVERSIZE = "oversize"
-TORN = "torn"
+NOT_JSON, NOT_AN_OBJECT, TOO_DEEP, BAD_NUMBER = "not-json", "not-an-object", "too-deep", "bad-number"
+OVERSIZE, TORN = "oversize", "torn"
+"""Why a line is no record."""
 
 NUL_STAND_IN = "\N{SYMBOL FOR NULL}"
 """PostgreSQL text cannot hold NUL and SQLite's length() stops at it: shown as its picture instead."""

@@ -21,9 +21,6 @@ PROMPTS = (RECALL, FIRST_RECALL)
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
 """The settings that bound an answer."""
 
-_CURSORS = ("cursor_version", "conversation_id")
-"""Fields by which a payload is known as Cursor's: it can run the hooks in other agents' settings too."""
-
 
 class Hook:
     """How one event of an agent is served.
@@ -59,8 +56,8 @@ class Called:
 
 
 def is_cursors(payload: Payload) -> bool:
-    """Whether Cursor sent a payload."""
-    return any(name in payload for name in _CURSORS)
+    """Whether Cursor sent a payload: it can run the hooks in other agents' settings, too."""
+    return "cursor_version" in payload or "conversation_id" in payload
 
 
 def text_of(payload: Payload, name: str) -> str:

@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from multiprocessing.connection import Connection, Pipe
 from typing import Self
 
@@ -103,7 +104,7 @@ class _Reader(threading.Thread):
         super().__init__(daemon=True)
         self._plan, self._command, self._starts_over = plan, command, starts_over
         self._arrived: queue.Queue[list[Message] | None] = queue.Queue(AHEAD_MESSAGES)
-        self._messages = self._each()
+        self._messages = chain.from_iterable(iter(self._arrived.get, None))
         self._process: subprocess.Popen[bytes] | None = None
         self.is_dead = False
 
@@ -142,12 +143,8 @@ class _Reader(threading.Thread):
                 return
             else:
                 raise head(rest)
-        raise TranscriptError(f"{path}: the process that read it died; the next import reads on")
-
-    def _each(self) -> Iterator[Message]:
-        while (messages := self._arrived.get()) is not None:
-            yield from messages
         self.is_dead = True
+        raise TranscriptError(f"{path}: the process that read it died; the next import reads on")
 
     def end(self) -> None:
         """Ends the process, whatever it is at; waits for both."""

@@ -211,14 +211,11 @@ def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bo
     if len(head) < state.head_bytes or digest_of(head[: state.head_bytes]) != state.head_digest:
         return False
     size, _, digest = state.tail_digest.partition(":")
-    length = int(size or 0)
+    length = int(size or 1)
     try:
         stream.seek(state.offset - length)
         tail = read_fully(stream, length)
-        if len(tail) != length or (length and digest_of(tail) != digest):
-            return False
-        stream.seek(state.offset - 1)
-        return len(stream.read(1)) == 1
+        return len(tail) == length and (not digest or digest_of(tail) == digest)
     except READ_ERRORS:  # a packed file that is shorter now, or damaged
         return False
 

@@ -127,9 +127,8 @@ def doubts(store: Store) -> list[Doubt]:
     roots = {root for _, root in store.projects.roots()}
     known = [found for found in store.projects.repositories() if found.root in roots]
     apart = store.projects.roots_apart()
-    found = []
-    for one, other in combinations(known, 2):
-        verdict = compare(one, other)
-        if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
-            found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
-    return found
+    return [
+        Doubt(one.root, other.root, is_sure=verdict == SAME)
+        for one, other in combinations(known, 2)
+        if (verdict := compare(one, other)) != OTHER and tuple(sorted((one.root, other.root))) not in apart
+    ]

@@ -17,7 +17,6 @@ from howcome.clients.decode import decode_record
 from howcome.clients.files import MAX_LINE_BYTES, digest_of, read_whole
 from howcome.clients.observed import Observation, check_observation, read_observation
 from howcome.clients.spool import DeadLetter
-from howcome.domain.events import Event
 from howcome.domain.sources import Batch, NewEvent, NewRecord, SourceState
 from howcome.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from howcome.ingest.exclusion import Places
@@ -192,28 +191,24 @@ class _Pass:
         return [_unwrapped(line) for line in lines] if spool.is_records(path) else lines
 
     def _store_lines(self, lines: list[bytes]) -> list[tuple[str, str]]:
-        refused: list[tuple[str, str]] = []
+        refused, places = list[tuple[str, str]](), self._ingester.places
         records: dict[str, list[tuple[int, list[NewEvent]]]] = {}
         for line in lines:
             try:
                 kept = check_observation(decode_record(line, None))
                 kept.setdefault("id", digest_of(line))  # a line that somebody wrote by hand
-                rows = self._prepare(read_observation(kept))
+                found = read_observation(kept)
+                cwd = found[0].cwd or ""
+                self._roots[cwd] = places.root_of(cwd)
+                left = [] if places.is_excluded(cwd) else found  # its folder may have been excluded since
+                rows = [self._ingester.preparer.prepare(event, event.ts_ms or 0) for event in left]
             except (RecordError, UsageError) as error:
                 refused.append((self._gate.text(str(error)), self._gate.text(line.decode("utf-8", "replace"))))
             else:
                 records.setdefault(str(kept["agent"]), []).append((len(line) + 1, rows))
-        for agent, found in records.items():
-            self._commit(agent, found)
+        for agent, new in records.items():
+            self._commit(agent, new)
         return refused
-
-    def _prepare(self, found: list[Event]) -> list[NewEvent]:
-        """The rows of an observation; none when its folder has been excluded since."""
-        cwd, places = found[0].cwd or "", self._ingester.places
-        self._roots[cwd] = places.root_of(cwd)
-        if places.is_excluded(cwd):
-            return []
-        return [self._ingester.preparer.prepare(event, event.ts_ms or 0) for event in found]
 
     def _commit(self, agent: str, found: list[tuple[int, list[NewEvent]]]) -> None:
         """Rows and cursor of one agent's source, in one transaction."""
