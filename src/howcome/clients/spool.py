@@ -21,7 +21,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from howcome.clients.base import names_in
 from howcome.errors import StoreError, StoreLockedError
 
 FOLDER = "spool"
@@ -173,21 +172,21 @@ def claiming(home: str, wait_s: float = 0.0) -> Iterator[None]:
 def is_empty(home: str) -> bool:
     """Whether nothing at all waits, dead letters aside; costs one look into a folder that is mostly not there."""
     folder = os.path.join(home, FOLDER)
-    return not _size(os.path.join(folder, LIVE)) and not any(map(_is_batch, names_in(folder)))
+    return not _size(os.path.join(folder, LIVE)) and not any(map(_is_batch, _names(folder)))
 
 
 def claim(home: str) -> list[str]:
     """Every batch, oldest first; what was appended until now becomes the last of them."""
     folder = _folder(home)
     for each in (folder, os.path.join(folder, DEAD)):  # what a mover that was killed did not finish
-        for name in names_in(each):
+        for name in _names(each):
             if name.startswith("batch-") and name.endswith(".part"):
                 os.unlink(os.path.join(each, name))
     live = os.path.join(folder, LIVE)
     with locked(os.path.join(folder, APPEND_LOCK), LOCK_WAIT_S):
         if _size(live):
             os.rename(live, os.path.join(folder, _batch_name()))
-    return [os.path.join(folder, name) for name in filter(_is_batch, names_in(folder))]
+    return [os.path.join(folder, name) for name in filter(_is_batch, _names(folder))]
 
 
 def bury(home: str, path: str, reason: str, attempts: int = 1) -> None:
@@ -229,7 +228,7 @@ def is_records(path: str) -> bool:
 def dead_letters(home: str) -> list[DeadLetter]:
     """What was put aside, oldest first."""
     folder = os.path.join(home, FOLDER, DEAD)
-    return [DeadLetter(os.path.join(folder, name)) for name in names_in(folder) if name.endswith(".jsonl")]
+    return [DeadLetter(os.path.join(folder, name)) for name in _names(folder) if name.endswith(".jsonl")]
 
 
 def discard_dead(home: str) -> int:
@@ -250,7 +249,7 @@ def spool_counts(home: str) -> dict[str, object]:
     `reasons` counts dead lines by why.
     """
     folder = os.path.join(home, FOLDER)
-    waiting = [os.path.join(folder, name) for name in names_in(folder) if name == LIVE or _is_batch(name)]
+    waiting = [os.path.join(folder, name) for name in _names(folder) if name == LIVE or _is_batch(name)]
     waiting = [path for path in waiting if _size(path)]
     dead = dead_letters(home)
     reasons = Counter(reason for letter in dead for reason in _reasons(letter))
@@ -283,6 +282,13 @@ def _batch_name() -> str:
 
 def _is_batch(name: str) -> bool:
     return name.startswith("batch-") and name.endswith(".jsonl")
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def _size(path: str) -> int:
