@@ -73,7 +73,7 @@ def open_ungated(home: Path) -> App:
     """The façade over a store without a gate."""
     settings = read_settings({**os.environ, "HOWCOME_HOME": str(home)})
     app = App(SqliteStore(str(home)), settings, embedder=HashingEmbedder())
-    app.ingest.ingester().preparer().gate = OpenGate(lambda: b"")
+    app.ingest.ingester().preparer.gate = OpenGate(lambda: b"")
     return app
 
 

@@ -36,12 +36,10 @@ class Dying(Preparer):
             os._exit(0)  # as a hook's watchdog ends it, and the agent a hook that takes too long
         return super().prepare(event, order_ms)
 
-class Impatient(Ingester):
-    def preparer(self):
-        return Dying(bytes(store.meta("key")))
-
 store = SqliteStore(os.environ["HOWCOME_HOME"])
-Impatient(store, Places(), now_ms=lambda: time.time_ns() // 1_000_000).ingest_file(sys.argv[1], "claude-code")
+impatient = Ingester(store, Places(), now_ms=lambda: time.time_ns() // 1_000_000)
+impatient.preparer = Dying(bytes(store.meta("key")))
+impatient.ingest_file(sys.argv[1], "claude-code")
 raise SystemExit("it did not die")
 """
 
@@ -65,11 +63,7 @@ class SlowIngester(Ingester):
 
     def __init__(self, store: SqliteStore, then: object) -> None:
         super().__init__(store, Places(), now_ms=lambda: time.time_ns() // 1_000_000)
-        self._slow = Slow(bytes(store.meta("key")), then)  # type: ignore[call-overload]
-
-    def preparer(self) -> Preparer:
-        """The slow one."""
-        return self._slow
+        self.preparer = Slow(bytes(store.meta("key")), then)  # type: ignore[call-overload]
 
 
 def transcript(tmp_path: Path, costly: str = COSTLY) -> Path:

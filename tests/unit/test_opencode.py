@@ -234,16 +234,21 @@ def test_the_newest_rows_say_the_same(tmp_path: Path) -> None:
     assert not lines.endswith(b"\n")
 
 
+def sessions(path: str) -> list[tuple[str, int, int]]:
+    """The sessions of a database, with what shows a change."""
+    return [(name, status.size_bytes, status.mtime_ns) for name, status in opencode_store.sessions_in(path)]
+
+
 def test_the_sessions_of_a_database_are_listed_with_what_shows_a_change(tmp_path: Path) -> None:
     """Longest untouched first; a session that was not touched shows the same again."""
     first, second = OpenCode("ses_1"), OpenCode("ses_2")
     second.exchange("berth")
     path = str(second.save(first.save(tmp_path / "opencode.db")))
-    before = opencode_store.sessions_in(path)
+    before = sessions(path)
     assert [name for name, _, _ in before] == [f"{path}#ses_1", f"{path}#ses_2"]
     second.exchange("quay")
     second.save(tmp_path / "opencode.db")
-    after = opencode_store.sessions_in(path)
+    after = sessions(path)
     assert (after[0] == before[0], after[1] == before[1]) == (True, False)
 
 
@@ -258,7 +263,7 @@ def test_a_schema_with_other_columns_is_read(tmp_path: Path) -> None:
     )
     database.close()
     path = str(tmp_path / "opencode.db")
-    assert opencode_store.sessions_in(path) == [(f"{path}#ses_1", 2, 0)]
+    assert sessions(path) == [(f"{path}#ses_1", 2, 0)]
     assert [event.text for event in read(opencode_store.database_session(path, "ses_1"))] == ["why?"]
 
 
@@ -311,12 +316,17 @@ def test_an_empty_log_beside_the_database_is_no_change(tmp_path: Path) -> None:
     """A reader leaves one behind; a log with something in it is one."""
     path = OpenCode().save(tmp_path / "opencode.db")
     os.utime(path, (1, 1))
-    before = opencode_store.database_state(str(path))
+
+    def state() -> tuple[int, int]:
+        status = opencode_store.database_state(str(path))
+        return status.size_bytes, status.mtime_ns
+
+    before = state()
     log = tmp_path / "opencode.db-wal"
     log.write_bytes(b"")
-    assert opencode_store.database_state(str(path)) == before
+    assert state() == before
     log.write_bytes(b"x")
-    assert opencode_store.database_state(str(path)) != before
+    assert state() != before
 
 
 @pytest.mark.parametrize(

@@ -36,13 +36,18 @@ def read(data: bytes, size: int = 1 << 20) -> tuple[list[Line], LineReader]:
     return list(reader), reader
 
 
+def rest(reader: LineReader) -> bytes:
+    """The unfinished last line."""
+    return (reader.rest.data or b"") if reader.rest else b""
+
+
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 50))
 @settings(max_examples=150, deadline=None)
 def test_lines_and_tail_are_the_file(parts: list[bytes], size: int) -> None:
     """Lines and tail put together are the bytes of the file, in any pieces, and every range is right."""
     data = b"\n".join(parts)
     lines, reader = read(data, size)
-    assert b"".join((line.data or b"") + b"\n" for line in lines) + reader.tail == data
+    assert b"".join((line.data or b"") + b"\n" for line in lines) + rest(reader) == data
     assert all(data[line.start : line.end] == (line.data or b"") + b"\n" for line in lines)
 
 
@@ -57,7 +62,7 @@ def test_the_limit_of_a_line_does_not_depend_on_the_pieces(size: int, length: in
     assert [found.end - found.start for found in lines] == [6, length + 1, 5]
     assert (lines[1].data == line) is is_kept
     assert is_kept or lines[1].digest == digest_of(line)
-    assert (reader.tail, lines[2].data) == (b"", b"last")
+    assert (rest(reader), lines[2].data) == (b"", b"last")
 
 
 @pytest.mark.parametrize("size", [1 << 20, 700_001])
@@ -67,7 +72,7 @@ def test_the_lines_after_a_long_one_are_lines(size: int) -> None:
     lines, reader = read(data, size)
     assert [line.data for line in lines] == [None, b"one", b"two", b"y" * 100, b"three"]
     assert all(data[line.end - 1 : line.end] == b"\n" for line in lines)
-    assert reader.tail == b"fo"
+    assert rest(reader) == b"fo"
 
 
 def test_an_unfinished_line_beyond_the_limit_is_only_counted() -> None:
@@ -75,8 +80,9 @@ def test_an_unfinished_line_beyond_the_limit_is_only_counted() -> None:
     line = b"x" * (MAX_LINE_BYTES + 5)
     lines, reader = read(b"first\n" + line)
     assert [found.data for found in lines] == [b"first"]
-    assert (reader.tail, reader.tail_oversize) == (b"", True)
-    assert (reader.tail_bytes, reader.tail_digest) == (len(line), digest_of(line))
+    assert reader.rest is not None
+    assert (reader.rest.data, reader.rest.digest) == (None, digest_of(line))
+    assert reader.rest.end - reader.rest.start == len(line)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +117,7 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
     with open_transcript(str(path)) as stream:
         reader = LineReader(stream, 0)
         assert [line.data for line in reader] == [b"one", b"two"]
-    assert reader.tail == b"th"
+    assert rest(reader) == b"th"
 
 
 def damaged(kind: str) -> tuple[bytes, bytes]:

@@ -89,10 +89,8 @@ class Ingesting:
         return min(cores, MAX_JOBS) if unread >= AHEAD_BYTES else 1
 
     def set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
-        """Reads the records that were set aside (of some transcripts; None: of all) again; see `retry_set_aside`."""
-        from howcome.ingest.catch_up import retry_set_aside
-
-        return retry_set_aside(self.ingester(), self._store, paths)
+        """Reads the records that were set aside (of some transcripts; None: of all) again; see `Ingester`."""
+        return self.ingester().retry_set_aside(paths)
 
     def session(self, paths: Iterable[str], deadline: float, *, and_others: bool = False) -> int:
         """What is new in a session's transcripts (its own and its subagents'), within the time; how many were refused.
@@ -100,10 +98,8 @@ class Ingesting:
         With `and_others` every other transcript on the machine with unread bytes follows. Paths outside of the
         clients' folders are not read.
         """
-        from howcome.ingest.catch_up import catch_up
-
         folders = self._settings.transcript_folders
-        refused = catch_up(self._store, self.ingester, folders, paths, deadline, and_others=and_others)
+        refused = self.ingester().catch_up(folders, paths, deadline, and_others=and_others)
         self._index.finish(deadline)
         return refused
 

@@ -10,7 +10,7 @@ import click
 from howcome.app import open_app
 from howcome.cli.arguments import complain, confirm
 from howcome.cli.declared import JSON, click_command, option
-from howcome.clients.decode import decode_record, plain_decoder
+from howcome.clients.decode import decode_record, plain_json
 from howcome.clients.observed import EXAMPLE
 from howcome.clients.spool import dead_letters, discard_dead, is_empty, spool_counts
 from howcome.errors import RecordError, UsageError
@@ -89,7 +89,7 @@ def _take(settings: Settings, agent: str) -> Intake:
 def _decode(data: bytes) -> tuple[_Numbered, _Problems]:
     """The values with their numbers: one object, the items of an array, or lines; and what is wrong with some."""
     try:
-        whole = plain_decoder()(data.decode("utf-8", "replace").removeprefix("\ufeff"))
+        whole = plain_json(data.decode("utf-8", "replace").removeprefix("\ufeff"))
         return list(enumerate(whole, 1)) if isinstance(whole, list) else [(1, whole)], []
     except (ValueError, RecursionError, RecordError):
         values, problems = _Numbered(), _Problems()

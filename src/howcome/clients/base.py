@@ -29,22 +29,23 @@ DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
 
 
 class History(ABC):
-    """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots."""
+    """Where a client's transcripts lie, and how they are read. By itself: files of lines, wherever below the roots.
+
+    Attributes:
+        reader: The module (beside this one) whose `read_record` makes events of its records: no prompt's hook loads it.
+        fields: The only fields of a record (and theirs) that it looks at; none: it may look at any.
+        reads: The files of a project that the agent reads into each window by itself.
+        memory_files: Where the agent keeps memory files of its own, if it does: the folder that holds its projects'
+            folders of transcripts, and the one beside the transcripts (`projects/memory`).
+        tail: The form of its lines by `tail.BLOCKS`; none: the last words of its transcripts are not read.
+    """
 
     reader = ""
-    """The module (beside this one) whose `read_record` makes events of its records: no prompt's hook loads it."""
-
-    _read: Callable[[Record, ReaderState], list[Event] | None] | None = None
-
     fields: Mapping[str, tuple[str, ...]] = {}
-    """The only fields of a record (and theirs) that `read_record` looks at; none: it may look at any."""
-
     reads: tuple[str, ...] = ()
-    """The files of a project that it reads into each window by itself."""
-
     memory_files = ""
-    """Where it keeps memory files of its own, if it does: the folder that holds its projects' folders of transcripts,
-    and the one beside the transcripts (`projects/memory`)."""
+    tail = ""
+    _read: Callable[[Record, ReaderState], list[Event] | None] | None = None
 
     @abstractmethod
     def roots(self, home: str, environment: Mapping[str, str]) -> list[str]:
@@ -124,9 +125,6 @@ class History(ABC):
         found: list[Event] | None = self._read(record, state)
         return found
 
-    tail = ""
-    """The form of its lines by `tail.BLOCKS`; none: the last words of its transcripts are not read."""
-
     def recent_text(self, path: str) -> str:
         """The last words of a running transcript, for prompts that only point at them."""
         if not self.tail:
@@ -141,47 +139,43 @@ class History(ABC):
 
 
 class Wiring(ABC):
-    """How an agent is connected to its memory, and what is asked about that."""
+    """How an agent is connected to its memory, and what is asked about that.
+
+    Attributes:
+        programs: Its programs on PATH, the one that says its version first.
+        says_version: Whether that program only says its version when it is asked for it.
+        scopes: Where it can be wired.
+        is_grouped: Whether hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
+        try_this: What to do after `init`.
+        try_too: What else can be done in the user's scope.
+        ends_shells_only: Whether a hook's time limit ends its shell, and then waits for what the shell started: ours
+            takes its place.
+        off_switch: The setting that switches every hook off when it is true.
+        trust_server: The command line of its server that is asked to trust our hooks, where it runs no other.
+        why_no_hooks: The command that says why the agent runs none; `doctor` looks whether it did only where there is
+            one.
+        tool_hooks_since: The first version that knows hooks of the type `mcp_tool`; an older one drops the whole file
+            for one.
+        project_variable: What names the project's folder in the environment of the MCP server that it starts.
+        session_variable: What names the session there.
+        settings: The folder of its settings: the variable that names it (or one above it), the default, and what is
+            below that.
+    """
 
     programs: Sequence[str] = ()
-    """Its programs on PATH, the one that says its version first."""
-
     says_version = True
-    """Whether that program only says its version when it is asked for it."""
-
     scopes: Sequence[str] = ("user",)
     is_grouped = True
-    """Whether hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list."""
-
     try_this = ""
-    """What to do after `init`."""
-
     try_too = ""
-    """What else can be done in the user's scope."""
-
     ends_shells_only = False
-    """Whether a hook's time limit ends its shell, and then waits for what the shell started: ours takes its place."""
-
     off_switch = ""
-    """The setting that switches every hook off when it is true."""
-
     trust_server: Sequence[str] = ()
-    """The command line of its server that is asked to trust our hooks, where it runs no other."""
-
     why_no_hooks = ""
-    """The command that says why the agent runs none; `doctor` looks whether it did only where there is one."""
-
     tool_hooks_since: tuple[int, ...] = ()
-    """The first version that knows hooks of the type `mcp_tool`; an older one drops the whole file for one."""
-
     project_variable = ""
-    """What names the project's folder in the environment of the MCP server that it starts."""
-
     session_variable = ""
-    """What names the session there."""
-
     settings: tuple[str, str, str] = ("HOME", "~", "")
-    """The folder of its settings: the variable that names it (or one above it), the default, and what is below that."""
 
     def folder(self) -> Path:
         """The folder of its settings.
@@ -232,7 +226,7 @@ class Wiring(ABC):
         """The events whose hooks of ours the agent skips without a word, as nobody has said that they may run."""
         return []
 
-    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+    def hook_noted_ms(self, path: str, command: str) -> int:
         """When a transcript last notes that a hook with `command` in its own ran, in UTC ms; 0: it does not."""
         return 0
 
@@ -289,8 +283,6 @@ class Status:
     accounts count those.
     """
 
-    __slots__ = ("mtime_ns", "size_bytes")
-
     def __init__(self, size_bytes: int, mtime_ns: int) -> None:
         self.size_bytes, self.mtime_ns = size_bytes, mtime_ns
 
@@ -301,6 +293,14 @@ def files_below(root: str, is_wanted: Callable[[str], bool]) -> Iterator[str]:
         folders.sort()
         paths = (os.path.join(folder, name) for name in sorted(names))
         yield from (path for path in paths if is_wanted(path))
+
+
+def names_in(folder: str) -> list[str]:
+    """The names in a folder, in their order; none where it cannot be read."""
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def is_database(path: str) -> bool:

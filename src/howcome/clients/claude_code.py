@@ -67,7 +67,6 @@ MANAGED_SETTINGS = "/etc/claude-code/managed-settings.json"
 TAIL_BYTES = 1 << 20
 """Where the last Stop hook of a session is looked for; a turn of 2.1.329 writes some 100 KB after it."""
 
-_VERSION_SECONDS = 5
 _SKILL = "temporal-recall"
 
 
@@ -108,17 +107,19 @@ class _Wiring(Wiring):
     session_variable = "CLAUDE_CODE_SESSION_ID"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
-        from howcome.clients.wiring import SettingsFile
+        from howcome.clients.wiring import ALLOWED, READ_ONLY_TOOLS, SERVER, Entry, SettingsFile
 
-        permissions = [] if options.get("permissions") == "no" else _permitted()
-        entries = (*_hooks(install, options.get("hook_form", "auto")), *permissions)
+        entries = _hooks(install, options.get("hook_form", "auto"))
+        if options.get("permissions") != "no":  # what changes nothing, and the skill that says how to use it
+            rules = [*(f"mcp__{SERVER}__{tool}" for tool in READ_ONLY_TOOLS), f"Skill({_SKILL})"]
+            entries += [Entry(ALLOWED, ("permissions", "allow"), rule) for rule in rules]
         local = self.local_file(root) if scope == "project" else None
         if local:
             server = install.server("projects", root, "mcpServers", type="stdio")
-            return [SettingsFile(local, entries), SettingsFile(self._state(), (server,))]
+            return [SettingsFile(local, tuple(entries)), SettingsFile(self._state(), (server,))]
         server = install.server("mcpServers", type="stdio")
-        settings = [SettingsFile(self.folder() / "settings.json", entries), SettingsFile(self._state(), (server,))]
-        return [*settings, *_own_files(self.folder())]
+        settings = SettingsFile(self.folder() / "settings.json", tuple(entries))
+        return [settings, SettingsFile(self._state(), (server,)), *_own_files(self.folder())]
 
     def local_file(self, root: str) -> Path | None:
         from pathlib import Path
@@ -134,7 +135,7 @@ class _Wiring(Wiring):
 
     def require_form(self, form: str) -> None:
         if form == "mcp":
-            require_form(form, client_version())
+            require_tool_hooks(client_version())
 
     def settings_in_effect(self, home: str, environment: Mapping[str, str], folder: str) -> list[str]:
         own = environment.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude")
@@ -146,27 +147,19 @@ class _Wiring(Wiring):
         ours = [name for name, is_on in switches.items() if is_on is True] if isinstance(switches, dict) else []
         return next((f"claude plugin uninstall {name}" for name in ours if name.startswith("howcome@")), "")
 
-    def hook_noted_ms(self, path: str, size_bytes: int, command: str) -> int:
+    def hook_noted_ms(self, path: str, command: str) -> int:
         """The client notes which Stop hooks it ran: so no hook has to write down that it was there."""
-        try:
-            with open(path, "rb") as stream:
-                stream.seek(max(0, size_bytes - TAIL_BYTES))
-                lines = stream.read().splitlines()
-        except OSError:
-            return 0
-        for line in reversed(lines):
+        from howcome.clients.decode import decode_record
+        from howcome.clients.records import parse_time_ms
+        from howcome.clients.tail import last_bytes
+        from howcome.errors import RecordError
+
+        for line in reversed(last_bytes(path, TAIL_BYTES)[0].splitlines()):
             if b'"stop_hook_summary"' in line and command.encode() in line:
-                return _record_ms(line)
-        return 0
-
-
-def _record_ms(line: bytes) -> int:
-    import json
-    from datetime import datetime
-
-    try:
-        return round(datetime.fromisoformat(json.loads(line)["timestamp"]).timestamp() * 1000)
-    except (ValueError, LookupError, TypeError):
+                try:
+                    return parse_time_ms(decode_record(line, None).get("timestamp")) or 0
+                except RecordError:
+                    return 0
         return 0
 
 
@@ -184,14 +177,6 @@ def _hooks(install: Install, form: str) -> list[Entry]:
             tool = {"type": "mcp_tool", "server": SERVER, "tool": "hook", "input": fields, "timeout": served.timeout}
             entries[number] = Entry(HOOK, ("hooks", event), tool, served.matcher)
     return entries
-
-
-def _permitted() -> list[Entry]:
-    """What needs no question: the tools that change nothing, and opening the skill that says how to use them."""
-    from howcome.clients.wiring import ALLOWED, READ_ONLY_TOOLS, SERVER, Entry
-
-    rules = [*(f"mcp__{SERVER}__{tool}" for tool in READ_ONLY_TOOLS), f"Skill({_SKILL})"]
-    return [Entry(ALLOWED, ("permissions", "allow"), rule) for rule in rules]
 
 
 def _own_files(folder: Path) -> list[Wired]:
@@ -216,25 +201,20 @@ def client_version() -> tuple[int, ...] | None:
     import shutil
     import subprocess
 
-    executable = shutil.which("claude")
-    if executable is None:
-        return None
+    words = [shutil.which("claude") or "", "--version"]
     try:
-        done = subprocess.run(
-            [executable, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=_VERSION_SECONDS,
-            check=False,
-        )  # fmt: skip
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=5, check=False)
     except (OSError, subprocess.SubprocessError):
         return None
     found = re.match(rb"\s*(\d+)\.(\d+)\.(\d+)", done.stdout)
     return tuple(map(int, found.groups())) if found else None
 
 
-def require_form(form: str, version: tuple[int, ...] | None) -> None:
-    """Refuse a hook form that the client on PATH may not know."""
+def require_tool_hooks(version: tuple[int, ...] | None) -> None:
+    """Refuse hooks through MCP where the client on PATH may not know them."""
     from howcome.errors import LifecycleError
 
-    if form != "mcp" or (version is not None and version >= MCP_TOOL_SINCE):
+    if version is not None and version >= MCP_TOOL_SINCE:
         return
     least = ".".join(map(str, MCP_TOOL_SINCE))
     seen = "no `claude` on PATH says its version" if version is None else f"this is {'.'.join(map(str, version))}"

@@ -90,11 +90,8 @@ def _assistant_events(record: Record, state: ReaderState) -> list[Event]:
     if record.get("isApiErrorMessage") or inside(record, "message").get("model") == "<synthetic>":
         return []
     found = _queued(state, record, state.queue.go_on())
-    for index, block in _blocks(record):
-        event = _assistant_block(record, state, index, block)
-        if event is not None:
-            found.append(event)
-    return found
+    said = (_assistant_block(record, state, index, block) for index, block in _blocks(record))
+    return found + [event for event in said if event is not None]
 
 
 def _assistant_block(record: Record, state: ReaderState, index: int, block: Record) -> Event | None:
@@ -216,10 +213,10 @@ def _tool_result(record: Record, state: ReaderState, index: int, block: Record) 
     named = state.close_call(text_field(block, "tool_use_id"))
     tool, text = named["tool"], result_text(block.get("content"))
     code = records.exit_code(text)
-    failed = bool(block.get("is_error")) or code not in (None, 0)
+    failed = bool(block.get("is_error"))
     if code is None and tool == "Bash" and not failed:
         code = 0
-    came = {"origin": result_origin(tool), "failed": failed, "exit_code": code, **named}
+    came = {**records.outcome(tool, _INTERNAL_TOOLS, code, failed=failed), **named}
     result = _event(record, state, events.TOOL_RESULT, index, without_own_blocks(text), **came)
     words = persons_words(_reply(record, block, tool, text))
     return [result, _event(record, state, events.USER_PROMPT, index, words, **named)] if words else [result]
@@ -229,7 +226,7 @@ def _reply(record: Record, block: Record, tool: str | None, text: str) -> str:
     """What a person said through a result; a tool that is not the client's could write the same words."""
     if not block.get("is_error"):
         return answers(text, record.get("toolUseResult")) if tool == ASKING else ""
-    is_clients = result_origin(tool) == events.ORIGIN_TOOL or "toolDenialKind" in record
+    is_clients = tool in _INTERNAL_TOOLS or "toolDenialKind" in record
     return why_refused(text) if is_clients or _version(record) < SAYS_DENIAL_SINCE else ""
 
 
@@ -254,11 +251,6 @@ def result_text(content: object, *, with_media: bool = True) -> str:
         elif isinstance(block, str):
             parts.append(block)
     return "\n".join(parts)
-
-
-def result_origin(tool: str | None) -> str:
-    """Where a result's words come from: a tool of the machine itself, or anything else (never trusted)."""
-    return events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL
 
 
 def _system_events(record: Record, state: ReaderState) -> list[Event]:

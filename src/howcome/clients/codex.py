@@ -41,9 +41,7 @@ class _Wiring(Wiring):
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
         from howcome.clients.wiring import TABLE, TRUST, Entry, SettingsFile
 
-        server = install.server(
-            "mcp_servers", kind=TABLE
-        )  # it gets a few variables only, so the table says what it needs
+        server = install.server("mcp_servers", kind=TABLE)  # a table: its environment is a few variables
         kept = {place: state for place, (_, state) in self._states(install.is_hook).items() if state}
         trust = (Entry(TRUST, ("hooks", "state", place), state) for place, state in kept.items())
         return [

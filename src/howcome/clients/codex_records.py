@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 
 from howcome.clients import records
 from howcome.clients.decode import decode_embedded
@@ -19,9 +20,6 @@ from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError
 
 CLIENT = "codex"
-MAX_EXIT_CODE = 2**32
-"""Windows has codes of 32 bits; a larger number is none."""
-
 _NOT_A_PERSONS = (
     "<environment_context>", "<user_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions for",
     "<turn_aborted>", "<permissions instructions>", "<collaboration_mode>", "<skill>", "<user_shell_command>",
@@ -67,12 +65,9 @@ def _session_meta(payload: Record, state: ReaderState) -> list[Event]:
     if state.session_id:  # a fork's copy of its parent's head: the file is the first one's
         return []
     thread, root = text_field(payload, "id"), text_field(payload, "session_id")
-    if (
-        payload.get("thread_source") == "subagent"
-        and thread
-        and (root := root or text_field(payload, "parent_thread_id"))
-    ):
-        state.session_id, state.agent_id = root, thread
+    parent = root or text_field(payload, "parent_thread_id")
+    if payload.get("thread_source") == "subagent" and thread and parent:
+        state.session_id, state.agent_id = parent, thread
     else:
         state.session_id = thread or root or ""
     state.cwd = text_field(payload, "cwd") or state.cwd
@@ -139,10 +134,8 @@ def _call(record: Record, item: Record, state: ReaderState) -> Event:
 def _call_input(item: Record) -> dict[str, object]:
     raw = item.get("arguments", item.get("input", item.get("action")))
     if isinstance(raw, str):
-        try:
+        with suppress(RecordError):
             raw = decode_embedded(raw)
-        except RecordError:
-            return {"input": raw}
     values = dict(records.call_input(raw))
     command = values.pop("cmd", None) if "command" not in values else values["command"]
     if isinstance(command, list):  # ["bash", "-lc", "make test"]: the last word is what was run
@@ -172,18 +165,11 @@ def _output(record: Record, item: Record, state: ReaderState) -> Event:
 def _output_text(output: object) -> tuple[str, int | None, bool | None]:
     """Text, exit code and success of an output: plain text, JSON text with metadata, or an object."""
     if isinstance(output, str) and output.startswith("{"):
-        try:
+        with suppress(RecordError):
             output = decode_embedded(output)
-        except RecordError:
-            return str(output), None, None
-    if isinstance(output, str):
-        return output, None, None
     if isinstance(output, dict):
         code, success = inside(output, "metadata").get("exit_code"), output.get("success")
         text = output.get("output", output.get("content"))
         text = text if isinstance(text, str) else json.dumps(output if text is None else text, ensure_ascii=False)
-        code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
-        return text, code, success if isinstance(success, bool) else None
-    if isinstance(output, list):
-        return "\n".join(_texts(output)), None, None
-    return "", None, None
+        return text, records.as_exit_code(code), success if isinstance(success, bool) else None
+    return "\n".join(_texts(output)), None, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import Client, History, Wiring
+from howcome.clients.base import Client, History, Wiring, names_in
 from howcome.clients.hook import CAPTURE_OR_CATCH_UP, CATCH_UP, INGEST, PROMPT, RECALL, START, Hook, at_the_top, text_of
 
 TYPE_CHECKING = False
@@ -36,12 +36,8 @@ class _History(History):
         return [_sessions(home, environment)]
 
     def transcripts(self, root: str) -> Iterator[str]:
-        try:
-            sessions = sorted(os.listdir(root))
-        except OSError:
-            return
-        paths = (os.path.join(root, session, _EVENTS) for session in sessions)  # beside it lie files of the user's
-        yield from (path for path in paths if os.path.isfile(path))
+        paths = (os.path.join(root, session, _EVENTS) for session in names_in(root))  # beside it lie the user's files
+        return filter(os.path.isfile, paths)
 
     def wrote_record(self, record: Record) -> bool:
         kind = record.get("type")

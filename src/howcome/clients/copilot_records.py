@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from howcome.clients.records import ReaderState, Record, call_input, event_of, inside, text_field, without_own_blocks
+from howcome.clients import records
+from howcome.clients.records import ReaderState, Record, inside, text_field, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 
@@ -28,7 +29,7 @@ _INTERNAL_TOOLS = frozenset({
     "write_powershell",
 })  # fmt: skip
 _SAYINGS = {"reasoningText": events.ASSISTANT_THINKING, "content": events.ASSISTANT_TEXT}
-_TRAILERS = re.compile(
+_TRAILERS = re.compile(  # what the client and other hooks put behind a result
     r"\s*(?:<shellId: \S+ completed with exit code -?\d+>)?"
     r'(?:\s*Tool "[^"\n]{1,80}" (?:succeeded|failed)\. Additional guidance from postToolUse\w* hooks:\n.*)?\Z',
     re.DOTALL,
@@ -47,7 +48,7 @@ def read_record(record: Record, state: ReaderState) -> list[Event] | None:
 
 
 def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    return event_of(CLIENT, record, state, kind, text, agent_id=text_field(record, "agentId"), **fields)
+    return records.event_of(CLIENT, record, state, kind, text, agent_id=text_field(record, "agentId"), **fields)
 
 
 def _where(record: Record, data: Record, state: ReaderState) -> list[Event]:  # noqa: ARG001 - a reader's signature
@@ -80,27 +81,20 @@ def _said(record: Record, data: Record, state: ReaderState) -> list[Event]:
 
 
 def _call(record: Record, data: Record, state: ReaderState) -> list[Event]:
-    values = call_input(data.get("arguments"))
+    values = records.call_input(data.get("arguments"))
     named = state.open_call(text_field(data, "toolCallId"), text_field(data, "toolName"), call_file(values))
     return [_event(record, state, events.TOOL_CALL, "", input=values, **named)]
 
 
 def _result(record: Record, data: Record, state: ReaderState) -> list[Event]:
     named = state.close_call(text_field(data, "toolCallId"))
-    code = inside(data, "shellExecution").get("exitCode")
-    code = code if type(code) is int else None
-    failed = data.get("success") is False or code not in (None, 0)
-    origin = events.ORIGIN_TOOL if named["tool"] in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL
-    came = {"origin": origin, "failed": failed, "exit_code": code, **named}
-    return [_event(record, state, events.TOOL_RESULT, _result_text(data), **came)]
-
-
-def _result_text(data: Record) -> str:
-    """What a call returned, or why it did not; without what the client and other hooks put behind it."""
+    code = records.as_exit_code(inside(data, "shellExecution").get("exitCode"))
+    came = records.outcome(named["tool"], _INTERNAL_TOOLS, code, failed=data.get("success") is False)
     result = inside(data, "result")
     text = text_field(result, "detailedContent") or text_field(result, "content")
-    text = text or text_field(inside(data, "error"), "message")
-    return without_own_blocks(_TRAILERS.sub("", text, count=1)) if text else ""
+    text = text or text_field(inside(data, "error"), "message") or ""
+    text = without_own_blocks(_TRAILERS.sub("", text, count=1))
+    return [_event(record, state, events.TOOL_RESULT, text, **came, **named)]
 
 
 def _compacted(record: Record, data: Record, state: ReaderState) -> list[Event]:

@@ -22,20 +22,24 @@ class _Cursor(Client):
 
     def observation(self, payload: Payload) -> dict[str, object]:
         event = text_of(payload, "hook_event_name")
-        what = _shell(payload) if event == _SHELL else _said(payload, *_SAYINGS.get(event, ("", "")))
+        kind, field = _SAYINGS.get(event, ("", ""))
+        said = {"kind": kind, "text": text_of(payload, field)}
+        what = _shell(payload) if event == _SHELL else said if kind and said["text"].strip() else {}
+        if not what:
+            return {}
+        from hashlib import blake2b
+
         session = text_of(payload, "conversation_id") or text_of(payload, "session_id")
-        common = {"session_id": session, "id": _identity(payload), "cwd": _folder(payload)}
-        return {**common, **what} if what else {}
+        # The same for the same payload: hooks wired for the user and for a project are both run with it.
+        identity = blake2b(as_json(payload).encode("utf-8", "replace"), digest_size=16).hexdigest()
+        roots = payload.get("workspace_roots")
+        folder = what.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+        return {"session_id": session, "id": identity, **what, "cwd": folder if isinstance(folder, str) else ""}
 
 
 _SHELL = "afterShellExecution"
 _SAYINGS = {"beforeSubmitPrompt": ("user_prompt", "prompt"), "afterAgentResponse": ("assistant_text", "text")}
 """Events → the kind of an observation, and the field with its words."""
-
-
-def _said(payload: Payload, kind: str, field: str) -> dict[str, object]:
-    text = text_of(payload, field)
-    return {"kind": kind, "text": text} if kind and text.strip() else {}
 
 
 def _shell(payload: Payload) -> dict[str, object]:
@@ -46,20 +50,7 @@ def _shell(payload: Payload) -> dict[str, object]:
     found["text"] = text_of(payload, "output") or "(no output)"
     if isinstance(code, int) and not isinstance(code, bool):
         found |= {"exit_code": code, "failed": code != 0}
-    return {**found, "cwd": text_of(payload, "cwd") or _folder(payload)}
-
-
-def _folder(payload: Payload) -> str:
-    roots = payload.get("workspace_roots")
-    first = roots[0] if isinstance(roots, list) and roots else ""
-    return first if isinstance(first, str) else ""
-
-
-def _identity(payload: Payload) -> str:
-    """The same for the same payload: hooks wired for the user and for a project are both run with it."""
-    from hashlib import blake2b
-
-    return blake2b(as_json(payload).encode("utf-8", "replace"), digest_size=16).hexdigest()
+    return {**found, "cwd": text_of(payload, "cwd")}
 
 
 def _go_on(event: str, context: str) -> str:  # noqa: ARG001 - a shape's signature

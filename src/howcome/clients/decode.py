@@ -14,12 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_JSON = "not-json"
-NOT_AN_OBJECT = "not-an-object"
-TOO_DEEP = "too-deep"
-BAD_NUMBER = "bad-number"
-OVERSIZE = "oversize"
-TORN = "torn"
+NOT_JSON, NOT_AN_OBJECT, TOO_DEEP, BAD_NUMBER = "not-json", "not-an-object", "too-deep", "bad-number"
+OVERSIZE, TORN = "oversize", "torn"
+"""Why a line is no record."""
 
 NUL_STAND_IN = "\N{SYMBOL FOR NULL}"
 """PostgreSQL text cannot hold NUL and SQLite's length() stops at it: shown as its picture instead."""
@@ -29,13 +26,13 @@ MAX_DEPTH = 200
 """Deeper than any record of any client; what is deeper would only fail later, in whatever walks it."""
 
 
-def plain_decoder() -> Callable[[str], object]:
-    """The standard library's decoder, strict about numbers."""
+def plain_json(text: str) -> object:
+    """A value by the standard library's decoder, strict about numbers (`RecordError`)."""
+    return json.loads(text, parse_constant=_refuse)
 
-    def refuse(name: str) -> object:
-        raise RecordError(BAD_NUMBER) from ValueError(name)
 
-    return lambda text: json.loads(text, parse_constant=refuse)
+def _refuse(name: str) -> object:
+    raise RecordError(BAD_NUMBER) from ValueError(name)
 
 
 def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[str, object]:
@@ -55,7 +52,7 @@ def decode_record(line: bytes, fast: Callable[[bytes], object] | None) -> dict[s
         except (ValueError, RecursionError):
             record = None
     if record is None:
-        record = clean(_decode_text(line.decode("utf-8", "replace").removeprefix("\ufeff")))
+        record = decode_embedded(line.decode("utf-8", "replace").removeprefix("\ufeff"))
     elif b"\\u0000" in line:
         record = clean(record)
     else:
@@ -75,13 +72,9 @@ def check_depth(value: object, depth: int = 0) -> None:
 
 
 def decode_embedded(text: str) -> object:
-    """JSON that a record holds as text, as clean as the record itself."""
-    return clean(_decode_text(text))
-
-
-def _decode_text(text: str) -> object:
+    """JSON that is there as text, or that a record holds as text, with only text that every store can hold."""
     try:
-        return plain_decoder()(text)
+        return clean(plain_json(text))
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except json.JSONDecodeError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
-from howcome.clients.base import LINES, files_below
+from howcome.clients.base import LINES, files_below, names_in
 from howcome.clients.decode import decode_record
 from howcome.clients.files import READ_ERRORS, open_transcript
 from howcome.clients.registry import DEFAULT, histories, history_of
@@ -24,8 +24,6 @@ class Found:
 
     A database of many sessions is one of them.
     """
-
-    __slots__ = ("client", "mtime_ns", "path", "size_bytes")
 
     def __init__(self, path: str, client: str, size_bytes: int, mtime_ns: int) -> None:
         self.path, self.client, self.size_bytes, self.mtime_ns = path, client, size_bytes, mtime_ns
@@ -58,12 +56,17 @@ def named_transcripts(
     Raises:
         UsageError: a path that does not exist.
     """
+    wanted = [history_of(agent)] if agent else list(histories().values())
+
+    def may_be(path: str) -> bool:
+        return any(history.may_be(path) for history in wanted)
+
     found: list[Found] = []
     for path in paths:
         real = os.path.realpath(path)
         if not os.path.exists(real):
             raise UsageError(f"{path}: no such file or folder; name transcripts, or folders of them")
-        for name in _walk(real, agent) if os.path.isdir(real) else (real,):
+        for name in files_below(real, may_be) if os.path.isdir(real) else (real,):
             client = agent or sniff(name)
             if client:
                 found += entries(name, client)
@@ -84,12 +87,6 @@ def _in_order(found: Iterable[Found], *, newest_first: bool = False) -> list[Fou
     return [item for parent, items in ordered for item in sorted(items, key=lambda item: item.path != parent)]
 
 
-def _walk(root: str, client: str | None) -> Iterator[str]:
-    """What may be transcripts in a folder that somebody named, wherever in it they are."""
-    wanted = [history_of(client)] if client else list(histories().values())
-    return files_below(root, lambda path: any(history.may_be(path) for history in wanted))
-
-
 def entries(path: str, client: str) -> list[Found]:
     """A transcript as it is now; none when it is gone."""
     try:
@@ -101,10 +98,9 @@ def entries(path: str, client: str) -> list[Found]:
 
 def records_in(path: str) -> int:
     """How many lines a file that nobody reads has, as far as it can be unpacked."""
-    number = 0
     with contextlib.suppress(*READ_ERRORS, TranscriptError), open_transcript(path) as stream:
-        number = sum(1 for line in stream if not line.isspace())
-    return number
+        return sum(not line.isspace() for line in stream)
+    return 0
 
 
 def with_subagents(paths: Iterable[str]) -> list[str]:
@@ -115,8 +111,7 @@ def with_subagents(paths: Iterable[str]) -> list[str]:
             continue
         found.append(path)
         folder = os.path.join(path.removesuffix(".jsonl"), "subagents")
-        if os.path.isdir(folder):
-            found += [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".jsonl")]
+        found += [os.path.join(folder, name) for name in names_in(folder) if name.endswith(".jsonl")]
     return list(dict.fromkeys(found))
 
 
@@ -136,14 +131,11 @@ def sniff(path: str) -> str | None:
     writer = next((client for client, history in known.items() if history.wrote_document(path, head)), None)
     if writer or path.endswith(".json"):  # one document, of which no line is a record
         return writer
-    is_decoded = False
+    records = []
     for line in head.splitlines()[:50]:
-        try:
-            record = decode_record(line, json.loads)
-        except RecordError:
-            continue
-        is_decoded = True
-        writer = next((client for client, history in known.items() if history.wrote_record(record)), None)
-        if writer:
-            return writer
-    return DEFAULT if path.endswith(LINES) and not is_decoded else None
+        with contextlib.suppress(RecordError):
+            records.append(decode_record(line, json.loads))
+    if not records:
+        return DEFAULT if path.endswith(LINES) else None
+    wrote = ((client, record) for record in records for client in known)
+    return next((client for client, record in wrote if known[client].wrote_record(record)), None)

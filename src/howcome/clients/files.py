@@ -106,24 +106,16 @@ def read_whole(path: str) -> bytes:
 
 
 class LineReader:
-    """The complete lines of a stream from `offset` on; afterwards `tail` holds the bytes of an unfinished last line.
-
-    `offset` counts unpacked bytes. When the unfinished line is already longer than allowed, `tail` is empty and
-    `tail_oversize` set; `tail_bytes` and `tail_digest` say what there is of it.
-    """
+    """The lines of a stream from an `offset` of unpacked bytes on; afterwards `rest` is an unfinished last one."""
 
     def __init__(self, stream: BinaryIO, offset: int) -> None:
-        self._stream = stream
-        self.offset = offset
-        self.tail = b""
-        self.tail_oversize = False
-        self.tail_bytes = 0
-        self.tail_digest = ""
+        self._offset = offset
+        self.rest: Line | None = None
         # A packed stream fails where its damage is: read1 hands out what comes before it, read would swallow that.
         self._take = stream.read1 if isinstance(stream, io.BufferedIOBase) else stream.read
 
     def __iter__(self) -> Iterator[Line]:
-        start, kept, chunk = self.offset, b"", self._read()
+        start, kept, chunk = self._offset, b"", self._read()
         while chunk:
             begin = 0
             while (end := chunk.find(b"\n", begin)) >= 0:
@@ -143,7 +135,8 @@ class LineReader:
                 start, kept = line.end, b""
                 yield line
             chunk = chunk or self._read()
-        self.tail, self.tail_bytes = kept, len(kept)
+        if kept:
+            self.rest = Line(start, start + len(kept), kept)
 
     def _read(self) -> bytes:
         try:
@@ -164,6 +157,5 @@ class LineReader:
             size += len(part)
             if end >= 0:
                 return Line(start, start + size + 1, None, running.hexdigest()), chunk[end + 1 :]
-        self.tail_oversize = True
-        self.tail_bytes, self.tail_digest = size, running.hexdigest()
+        self.rest = Line(start, start + size, None, running.hexdigest())
         return None

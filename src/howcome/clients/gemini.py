@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from howcome.clients import hook
-from howcome.clients.base import Client, History, Wiring
+from howcome.clients.base import Client, History, Wiring, names_in
 from howcome.clients.hook import INGEST, PROMPT, START, Hook
 
 TYPE_CHECKING = False
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _CHATS = "chats"
 _PLACE_FILE_BYTES = 1 << 20
+_RULE = '[[rule]]\nmcpName = "{server}"\ntoolName = {tools}\ndecision = "allow"\npriority = 100\n'
 
 
 class _History(History):
@@ -41,11 +42,7 @@ class _History(History):
 
     def transcripts(self, root: str) -> Iterator[str]:
         """The recordings below `~/.gemini/tmp`: only its projects' chat folders are looked into."""
-        try:
-            projects = sorted(os.listdir(root))
-        except OSError:
-            return
-        for project in projects:
+        for project in names_in(root):
             yield from super().transcripts(os.path.join(root, project, _CHATS))
 
     def may_be(self, path: str) -> bool:
@@ -91,15 +88,11 @@ def _project_folder(project: str) -> str | None:
     home, name = os.path.dirname(os.path.dirname(project)), os.path.basename(project)
     known = _read_object(os.path.join(home, "projects.json")).get("projects")
     known = {str(path): slug for path, slug in known.items()} if isinstance(known, dict) else {}
-    for path, slug in known.items():
-        if slug == name:
-            return path
     from hashlib import sha256
 
-    for path in (*known, *_read_object(os.path.join(home, "trustedFolders.json"))):
-        if sha256(path.encode("utf-8", "surrogatepass")).hexdigest() == name:
-            return path
-    return None
+    older = (*known, *_read_object(os.path.join(home, "trustedFolders.json")))
+    digests = {path: sha256(path.encode("utf-8", "surrogatepass")).hexdigest() for path in older}
+    return next((path for path, slug in (*known.items(), *digests.items()) if slug == name), None)
 
 
 def _read_object(path: str) -> dict[str, object]:
@@ -126,23 +119,16 @@ class _Wiring(Wiring):
     try_this = "start `gemini`; /mcp lists the tools"
 
     def files(self, install: Install, scope: str, root: str, options: Mapping[str, str]) -> list[Wired]:
-        from howcome.clients.wiring import OwnFile, SettingsFile
+        import json
+
+        from howcome.clients.wiring import READ_ONLY_TOOLS, SERVER, OwnFile, SettingsFile
 
         entries = (install.server("mcpServers"), *install.hooks(CLIENT.wired_hooks()))
         found: list[Wired] = [SettingsFile(self.folder() / "settings.json", entries, "commented")]
-        if options.get("permissions") != "no":
-            found.append(OwnFile(self.folder() / "policies" / "howcome.toml", _policy(), "policy"))
+        if options.get("permissions") != "no":  # without a rule a run with `-p` is offered no tool of a server at all
+            rule = _RULE.format(server=SERVER, tools=json.dumps(list(READ_ONLY_TOOLS))).encode()
+            found.append(OwnFile(self.folder() / "policies" / "howcome.toml", rule, "policy"))
         return found
-
-
-def _policy() -> bytes:
-    """Allows what changes nothing: without a rule a run with `-p` is offered no tool of a server at all."""
-    import json
-
-    from howcome.clients.wiring import READ_ONLY_TOOLS, SERVER
-
-    tools = json.dumps(list(READ_ONLY_TOOLS))
-    return f'[[rule]]\nmcpName = "{SERVER}"\ntoolName = {tools}\ndecision = "allow"\npriority = 100\n'.encode()
 
 
 CLIENT = Client(

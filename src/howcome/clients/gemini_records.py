@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 
 from howcome.clients import records
 from howcome.clients.decode import decode_record
@@ -75,8 +76,7 @@ def _message(record: Record, state: ReaderState) -> list[Event] | None:
     return [] if kind in ("info", "error", "warning") else None
 
 
-def _event(record: Record, state: ReaderState, kind: str, text: str, **fields: object) -> Event:
-    return records.event_of(CLIENT, record, state, kind, text, **fields)
+_event = partial(records.event_of, CLIENT)
 
 
 def _said_by_user(record: Record, state: ReaderState) -> list[Event]:
@@ -136,15 +136,12 @@ def _tools(record: Record, state: ReaderState) -> Iterator[Event]:
 
 def _outcome(call: Record, result: str) -> dict[str, object]:
     """When a call ended and how, and whose words its result is."""
-    tool = call.get("name")
-    code = None
+    tool, code = text_field(call, "name"), None
     if tool == _SHELL:
         codes = _SHELL_EXIT.findall(result)
         code = int(codes[-1]) if codes else 0 if result.startswith("Output:") else None
-    failed = call.get("status") != "success" or code not in (None, 0)
-    is_internal = isinstance(tool, str) and tool in _INTERNAL_TOOLS
-    origin = events.ORIGIN_TOOL if is_internal else events.ORIGIN_EXTERNAL
-    return {"failed": failed, "exit_code": code, "origin": origin, "ts_ms": parse_time_ms(call.get("timestamp"))}
+    came = records.outcome(tool, _INTERNAL_TOOLS, code, failed=call.get("status") != "success")
+    return {**came, "ts_ms": parse_time_ms(call.get("timestamp"))}
 
 
 def _result(call: Record) -> str:

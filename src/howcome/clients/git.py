@@ -39,8 +39,6 @@ class GitError(HowcomeError):
 class Commit:
     """A commit as it is told: `at_ms` is when it was written, `until_ms` when it became what it is (a rebase)."""
 
-    __slots__ = ("at_ms", "hash", "subject", "until_ms")
-
     def __init__(self, name: str, author_s: str, committer_s: str, subject: str) -> None:
         self.hash, self.subject = name, subject
         self.at_ms, committed_ms = int(author_s) * 1000, int(committer_s) * 1000
@@ -91,10 +89,7 @@ def commit_of_line(top: str, file: str, line: int) -> tuple[Commit, str] | None:
             raise
         return None
     name = told[0].partition(" ")[0]
-    said: dict[str, str] = {}
-    for head in told[1:]:
-        key, _, value = head.partition(" ")
-        said.setdefault(key, value)
+    said = dict(head.partition(" ")[::2] for head in reversed(told[1:]))  # the line itself comes last
     if not name.strip("0"):
         return None
     return Commit(name, said["author-time"], said["committer-time"], said.get("summary", "")), said["filename"]

@@ -21,9 +21,6 @@ PROMPTS = (RECALL, FIRST_RECALL)
 PROMPT, START, INGEST = "prompt_deadline_ms", "start_deadline_ms", "ingest_deadline_ms"
 """The settings that bound an answer."""
 
-_CURSORS = ("cursor_version", "conversation_id")
-"""Fields by which a payload is known as Cursor's: it can run the hooks in other agents' settings too."""
-
 
 class Hook:
     """How one event of an agent is served.
@@ -36,8 +33,6 @@ class Hook:
         is_wired: Whether `init` installs it as a command; all are answered.
         matcher: Which tools it is for, in the agent's own words; '' for an event that is of no tool, or for all.
     """
-
-    __slots__ = ("deadline_setting", "handler", "is_wired", "matcher", "shape", "timeout")
 
     def __init__(
         self,
@@ -56,15 +51,13 @@ class Hook:
 class Called:
     """A tool call of a running session: its id, the tool, what it was called with, and its error, None for none."""
 
-    __slots__ = ("error", "id", "input", "tool")
-
     def __init__(self, ident: str, tool: str, values: Mapping[str, object], error: str | None) -> None:
         self.id, self.tool, self.input, self.error = ident, tool, values, error
 
 
 def is_cursors(payload: Payload) -> bool:
-    """Whether Cursor sent a payload."""
-    return any(name in payload for name in _CURSORS)
+    """Whether Cursor sent a payload: it can run the hooks in other agents' settings, too."""
+    return "cursor_version" in payload or "conversation_id" in payload
 
 
 def text_of(payload: Payload, name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from howcome.clients.decode import clean
-from howcome.clients.records import ORIGINS, parse_time_ms, without_own_blocks
+from howcome.clients.records import ORIGINS, as_exit_code, parse_time_ms, without_own_blocks
 from howcome.domain import events
 from howcome.domain.events import Event, call_file
 from howcome.errors import RecordError, UsageError
@@ -26,7 +26,6 @@ MAX_TEXT_CHARS = 4_000_000
 """Of a text, and of a call's input: a line of the spool stays below what a transcript's line may have."""
 
 MAX_PATH_CHARS = 4096
-MAX_EXIT_CODE = 2**32
 MAX_TIME_MS = 10**14
 
 _SYNONYMS = {
@@ -47,7 +46,7 @@ _FORMS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (lambda text: isinstance(text, str), "a text"),
     "ts_ms": (lambda moment: type(moment) is int and 0 <= moment < MAX_TIME_MS, "milliseconds since 1970"),
     "failed": (lambda failed: isinstance(failed, bool), "true or false"),
-    "exit_code": (lambda code: type(code) is int and abs(code) <= MAX_EXIT_CODE, "a whole number"),
+    "exit_code": (lambda code: as_exit_code(code) is not None, "a whole number"),
     "tool_input": (lambda values: isinstance(values, dict | str), "an object, as the tool was given it"),
 }
 """Field → what it must be, and how that is said."""
@@ -71,13 +70,14 @@ def check_observation(value: object, *, agent: str = "", cwd: str = "") -> Obser
     for field, (is_good, what) in _FORMS.items():
         if field in given and not is_good(given[field]):
             raise UsageError(f"{field}: {what}")
-    code = given.get("exit_code")
+    code, number, values = given.get("exit_code"), given.get("id"), given.get("tool_input")
     kept: Observation = {
         "v": VERSION, "agent": _agent(given, agent), "session_id": _name(given, "session_id"),
         "cwd": os.path.normpath(str(given["cwd"])) if given["cwd"] else None,
-        "kind": _kind(given), "text": _text(given), "ts_ms": _time_ms(given), "id": _id(given),
+        "kind": _kind(given), "text": _text(given), "ts_ms": _time_ms(given),
+        "id": None if number is None else _name({"id": str(number) if type(number) is int else number}, "id"),
         "failed": given.get("failed", None if code is None else code != 0), "exit_code": code,
-        "tool_input": _input(given),
+        "tool_input": values if isinstance(values, dict) else {"input": values} if values else None,
         **{name: _name(given, name) for name in ("tool", "file", "branch") if name in given},
     }  # fmt: skip
     _check_content(kept)
@@ -134,11 +134,11 @@ def _name(given: Mapping[str, object], field: str) -> str:
 
 
 def _kind(given: Mapping[str, object]) -> str:
-    kind = given.get("kind", events.ASSISTANT_TEXT)
-    kind = _SYNONYMS.get(kind, kind) if isinstance(kind, str) else kind
+    kind = str(given.get("kind", events.ASSISTANT_TEXT))
+    kind = _SYNONYMS.get(kind, kind)
     if kind not in events.KINDS:
         raise UsageError(f"kind: one of {', '.join(events.KINDS)}")
-    return str(kind)
+    return kind
 
 
 def _text(given: Mapping[str, object]) -> str | None:
@@ -155,18 +155,6 @@ def _time_ms(given: Mapping[str, object]) -> object:
     if moment is None:
         raise UsageError("ts: ISO 8601 (2026-10-05T12:00:00Z), or seconds or milliseconds since 1970")
     return moment
-
-
-def _id(given: Mapping[str, object]) -> str | None:
-    if "id" not in given:
-        return None
-    number = given["id"]
-    return _name({"id": str(number) if type(number) is int else number}, "id")
-
-
-def _input(given: Mapping[str, object]) -> object:
-    values = given.get("tool_input")
-    return values if isinstance(values, dict) else {"input": values} if values else None
 
 
 def _check_content(kept: Observation) -> None:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import os
 
-from howcome.clients.base import DATABASE_SUFFIXES, Client, History, Status, Wiring, is_database, split_member
+from howcome.clients.base import DATABASE_SUFFIXES, Client, History, Wiring, is_database, names_in, split_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import BinaryIO
 
+    from howcome.clients.base import Status
     from howcome.clients.wiring import Install, Wired
-
-SQLITE_MAGIC = b"SQLite format 3\0"
 
 
 class _History(History):
@@ -33,10 +32,7 @@ class _History(History):
         if is_database(root):
             yield root
             return
-        try:
-            names = sorted(os.listdir(root))
-        except OSError:
-            return
+        names = names_in(root)
         yield from (os.path.join(root, name) for name in names if name.startswith("opencode") and is_database(name))
         if "storage" in names:
             for folder, _, files in os.walk(os.path.join(root, "storage", "session")):
@@ -47,14 +43,14 @@ class _History(History):
         return _is_session_file(path) or (name.startswith("opencode") and is_database(name))
 
     def wrote_document(self, path: str, head: bytes) -> bool:
-        return head.startswith(SQLITE_MAGIC) or _is_session_file(path)
+        return head.startswith(b"SQLite format 3\0") or _is_session_file(path)
 
     def status(self, path: str) -> Status:
         from howcome.clients import opencode_store as store
 
         if is_database(path):
-            return Status(*store.database_state(path))
-        return Status(*store.session_file_state(path)) if _is_session_file(path) else super().status(path)
+            return store.database_state(path)
+        return store.session_file_state(path) if _is_session_file(path) else super().status(path)
 
     def holds_sessions(self, path: str) -> bool:
         return is_database(path)
@@ -62,7 +58,7 @@ class _History(History):
     def sessions_in(self, path: str) -> list[tuple[str, Status]]:
         from howcome.clients.opencode_store import sessions_in
 
-        return [(name, Status(count, mtime_ns)) for name, count, mtime_ns in sessions_in(path)]
+        return sessions_in(path)
 
     def open_lines(self, path: str, *, is_idle: bool = False) -> BinaryIO:
         import io

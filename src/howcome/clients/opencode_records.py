@@ -14,9 +14,6 @@ from howcome.domain import events
 from howcome.domain.events import Event, call_file
 
 CLIENT = "opencode"
-MAX_EXIT_CODE = 2**32
-"""Windows has codes of 32 bits; a larger number is none."""
-
 _OVER = ("completed", "error")
 _IGNORED = frozenset({
     "agent", "agent-switched", "file", "idle", "location-switched", "model-switched", "patch", "retry", "skill",
@@ -100,12 +97,8 @@ def _tool(record: Record, part: Record, state: ReaderState) -> list[Event]:
     found = [_event(record, part, state, events.TOOL_CALL, "", input=values, ts_ms=began, **named)]
     if doing.get("status") in _OVER:
         text = without_own_blocks(text_field(doing, "output") or text_field(doing, "error") or "")
-        code = inside(doing, "metadata").get("exit")
-        code = code if isinstance(code, int) and abs(code) <= MAX_EXIT_CODE else None
-        came = {
-            "failed": doing.get("status") == "error" or code not in (None, 0), "exit_code": code,
-            "origin": events.ORIGIN_TOOL if tool in _INTERNAL_TOOLS else events.ORIGIN_EXTERNAL,
-            "ts_ms": parse_time_ms(time.get("end")) or began,
-        }  # fmt: skip
-        found.append(_event(record, part, state, events.TOOL_RESULT, text, **came, **named))
+        code = records.as_exit_code(inside(doing, "metadata").get("exit"))
+        came = records.outcome(tool, _INTERNAL_TOOLS, code, failed=doing.get("status") == "error") | named
+        ended = parse_time_ms(time.get("end")) or began
+        found.append(_event(record, part, state, events.TOOL_RESULT, text, ts_ms=ended, **came))
     return found

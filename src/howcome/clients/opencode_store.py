@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 
+from howcome.clients.base import Status, names_in
 from howcome.clients.decode import decode_record
 from howcome.clients.files import check_ours, read_whole
 from howcome.clients.records import Record, inside, objects
@@ -43,25 +45,22 @@ _STATE_FIELDS = ("status", "input", "output", "error")
 
 
 # -- how sessions are now ----------------------------------------------------------------------------------------------
-def database_state(path: str) -> tuple[int, int]:
-    """Size and age (bytes, ns) of a database with its write-ahead log; an empty log is no change."""
+def database_state(path: str) -> Status:
+    """How a database is with its write-ahead log; an empty log is no change."""
     status = check_ours(path)
-    size_bytes, mtime_ns = status.st_size, status.st_mtime_ns
-    try:
+    with suppress(OSError):
         log = os.lstat(path + "-wal")
-    except OSError:
-        return size_bytes, mtime_ns
-    return (size_bytes + log.st_size, max(mtime_ns, log.st_mtime_ns)) if log.st_size else (size_bytes, mtime_ns)
+        if log.st_size:
+            return Status(status.st_size + log.st_size, max(status.st_mtime_ns, log.st_mtime_ns))
+    return Status(status.st_size, status.st_mtime_ns)
 
 
-def session_file_state(path: str) -> tuple[int, int]:
-    """Size and age (bytes, ns) of a session file, with the age of the folder of its messages."""
+def session_file_state(path: str) -> Status:
+    """How a session file is, with the age of the folder of its messages."""
     status = check_ours(path)
-    try:
-        folder = os.lstat(_messages_folder(path))
-    except OSError:
-        return status.st_size, status.st_mtime_ns
-    return status.st_size, max(status.st_mtime_ns, folder.st_mtime_ns)
+    with suppress(OSError):
+        return Status(status.st_size, max(status.st_mtime_ns, os.lstat(_messages_folder(path)).st_mtime_ns))
+    return Status(status.st_size, status.st_mtime_ns)
 
 
 # -- the database ------------------------------------------------------------------------------------------------------
@@ -73,37 +72,32 @@ def _reading(path: str) -> Iterator[sqlite3.Connection]:
     from urllib.parse import quote
 
     try:
-        connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(path))}?mode=ro", uri=True, timeout=BUSY_S, isolation_level=None
-        )
-        try:
+        place = f"file:{quote(os.fsencode(path))}?mode=ro"
+        with closing(sqlite3.connect(place, uri=True, timeout=BUSY_S, isolation_level=None)) as connection:
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("BEGIN")
             yield connection
-        finally:
-            connection.close()
     except sqlite3.Error as error:
         raise TranscriptError(f"{path}: {error}") from error
 
 
-def sessions_in(path: str) -> list[tuple[str, int, int]]:
-    """The sessions of a database, longest untouched first: `<database>#<session>`, count of its rows, age in ns.
+def sessions_in(path: str) -> list[tuple[str, Status]]:
+    """The sessions of a database, longest untouched first: `<database>#<session>`, count of its rows and age.
 
     The count stands for a size: with the age it tells whether a session has changed since. It comes from indexes
     alone; what changes within a row does so in an unfinished message, which is read again in any case.
     """
     with _reading(path) as database:
-        counts: dict[object, int] = {}
+        counts: Counter[object] = Counter()
         for table in ("message", "part", "session_message"):
             if "session_id" in _columns(database, table):
                 rows = database.execute(f"SELECT session_id, count(*) FROM {table} GROUP BY 1")  # noqa: S608 - our names
-                for session, count in rows:
-                    counts[session] = counts.get(session, 0) + count
+                counts.update(dict(rows))
         updated = "time_updated" if "time_updated" in _columns(database, "session") else "0"
         sessions = database.execute(f"SELECT id, {updated} FROM session ORDER BY 2, 1").fetchall()  # noqa: S608
     return [
-        (f"{path}#{name}", counts.get(name, 0), int(time_ms) * 1_000_000 if isinstance(time_ms, int | float) else 0)
+        (f"{path}#{name}", Status(counts[name], int(time_ms) * 1_000_000 if isinstance(time_ms, int | float) else 0))
         for name, time_ms in sessions
         if isinstance(name, str) and "/" not in name and "#" not in name
     ]
@@ -200,7 +194,6 @@ def session_file(path: str, *, is_idle: bool = False) -> bytes:
         head = decode_record(read_whole(path), None)
     except RecordError as error:
         raise TranscriptError(f"{path}: not a whole document: {error.reason}") from error
-    storage = os.path.dirname(os.path.dirname(os.path.dirname(path)))
 
     def read_head(name: str) -> Record | None:
         try:
@@ -208,28 +201,21 @@ def session_file(path: str, *, is_idle: bool = False) -> bytes:
         except TranscriptError:
             return None
 
-    line = _head_line(_stem(path), head, read_head)
-    parts = os.path.join(storage, "part")
-    messages = _files(_messages_folder(path))
-    return line + _lines(messages, lambda message: _files(os.path.join(parts, message)), is_idle=is_idle)
+    folder = _messages_folder(path)
+    parts = os.path.join(os.path.dirname(os.path.dirname(folder)), "part")
+    line = _head_line(os.path.basename(folder), head, read_head)
+    return line + _lines(_files(folder), lambda message: _files(os.path.join(parts, message)), is_idle=is_idle)
 
 
 def _messages_folder(path: str) -> str:
     storage = os.path.dirname(os.path.dirname(os.path.dirname(path)))
-    return os.path.join(storage, "message", _stem(path))
-
-
-def _stem(path: str) -> str:
-    return os.path.basename(path).removesuffix(".json")
+    return os.path.join(storage, "message", os.path.basename(path).removesuffix(".json"))
 
 
 def _files(folder: str) -> list[Row]:
     """The documents of a folder in the order of their ids, which is that of their making."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
-    except OSError:
-        return []
-    return [(_stem(name), read_whole(os.path.join(folder, name))) for name in names]
+    names = [name for name in names_in(folder) if name.endswith(".json")]
+    return [(name.removesuffix(".json"), read_whole(os.path.join(folder, name))) for name in names]
 
 
 # -- messages and parts as lines ---------------------------------------------------------------------------------------
@@ -237,27 +223,23 @@ def _lines(messages: list[Row], parts_of: Callable[[str], Iterable[Row]], *, is_
     """The parts of the messages as lines, up to what is not finished: with it the lines before it would change."""
     found: list[bytes] = []
     decoded = [_decoded(data) for _, data in messages]
-    last_answer = _last_answer(decoded)
+    # A session's agent writes one message at a time, so those before its last one were given up.
+    answers = (number for number, info in enumerate(decoded) if info is not None and info.get("role") == "assistant")
+    last_answer = max(answers, default=0)
     for number, (message, data) in enumerate(messages):
         info = decoded[number]
         is_open = not is_idle and number >= last_answer and not _is_over(info)
         if info is None:
-            found.append(_raw(data) + b"\n")
+            found.append(_on_one_line(data) + b"\n")
         for _, part_data in parts_of(message):
             part = _decoded(part_data)
-            line = _raw(part_data) if part is None else _part_line(message, info or {}, part)
+            line = _on_one_line(part_data) if part is None else _part_line(message, info or {}, part)
             if is_open and not _is_finished(part):
                 return b"".join(found) + line
             found.append(line + b"\n")
         if is_open:
             return b"".join(found) + _UNFINISHED
     return b"".join(found)
-
-
-def _last_answer(messages: list[dict[str, object] | None]) -> int:
-    """Where the agent's last message is: a session's agent writes one at a time, so those before it were given up."""
-    answers = (number for number, info in enumerate(messages) if info is not None and info.get("role") == "assistant")
-    return max(answers, default=0)
 
 
 def _is_over(info: Record | None) -> bool:
@@ -300,18 +282,20 @@ def _kept_state(state: Record) -> dict[str, object]:
     return kept
 
 
-def _decoded(data: str | bytes) -> dict[str, object] | None:
-    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data or b"")
-    try:
-        return decode_record(raw, None)
-    except RecordError:
-        return None
+def _decoded(data: object) -> dict[str, object] | None:
+    with suppress(RecordError):
+        return decode_record(_raw(data, "surrogatepass"), None)
+    return None
 
 
-def _raw(data: str | bytes) -> bytes:
-    """What is no record, on one line: it is quarantined there."""
-    raw = data.encode("utf-8", "replace") if isinstance(data, str) else bytes(data or b"")
-    return b" ".join(raw.split()) or b"?"
+def _raw(data: object, errors: str = "replace") -> bytes:
+    """What a row or file holds; a row may hold anything."""
+    return data.encode("utf-8", errors) if isinstance(data, str) else data if isinstance(data, bytes) else b""
+
+
+def _on_one_line(data: object) -> bytes:
+    """What is no record: it is quarantined there."""
+    return b" ".join(_raw(data).split()) or b"?"
 
 
 def _line(value: object) -> bytes:

@@ -34,12 +34,12 @@ def project_root(cwd: str) -> str:
     if not os.path.isabs(cwd):
         return cwd
     try:
-        found = _repository_root(os.path.realpath(cwd)) if os.path.isdir(cwd) else None
-        if found is None and os.path.isdir(cwd):
-            return os.path.realpath(cwd)
+        if os.path.isdir(cwd):
+            top = top_of(os.path.realpath(cwd))
+            return _repository_root(top) if top else os.path.realpath(cwd)
     except (OSError, ValueError):  # a name no file system holds: it stands for itself
-        found = None
-    return found or fold_worktree(cwd)
+        pass
+    return fold_worktree(cwd)
 
 
 def _foreign_path(path: str) -> str | None:
@@ -69,26 +69,14 @@ def fold_worktree(path: str) -> str:
     return match.group("root") if match and not _HOME_FOLDER.match(match.group("root")) else path
 
 
-def _repository_root(folder: str) -> str | None:
-    while True:
-        git = os.path.join(folder, ".git")
-        if os.path.isdir(git):
-            return folder
-        if os.path.isfile(git):
-            return _linked_root(folder, git)
-        parent = os.path.dirname(folder)
-        if parent == folder:
-            return None
-        folder = parent
-
-
-def _linked_root(folder: str, git_file: str) -> str:
-    """The root behind a `.git` file: of a worktree its repository's, of a submodule its own folder.
+def _repository_root(folder: str) -> str:
+    """The root behind the top of a working copy: of a worktree its repository's, of a submodule its own folder.
 
     A worktree is believed only when its repository names it too, as git itself writes it: anybody can unpack a `.git`
     file that points at another project, and would so be shown that project's past.
     """
-    line = _first_line(git_file)
+    git_file = os.path.join(folder, ".git")
+    line = "" if os.path.isdir(git_file) else _first_line(git_file)
     if not line.startswith("gitdir:"):
         return folder
     git_dir = os.path.normpath(os.path.join(folder, line.removeprefix("gitdir:").strip()))

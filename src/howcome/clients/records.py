@@ -28,6 +28,9 @@ ORIGINS = {
 }  # fmt: skip
 """Whose the words of a kind of event are, where nothing else is known; the agent's for any other."""
 
+MAX_EXIT_CODE = 2**32
+"""Windows has codes of 32 bits; a larger number is none."""
+
 _EXIT_CODE = re.compile(r"\s*(?:Error: )?Exit code:? (-?\d{1,6})\b")
 
 
@@ -121,7 +124,7 @@ class PromptQueue:
     def attach(self, words: str, ts_ms: int | None) -> None:
         """An attachment says these words."""
         self.is_attaching = True
-        entry = self._given(words) or self._first(words)
+        entry = self._first(words, is_given=True) or self._first(words)
         if entry is None and ts_ms is not None:
             self.attached_ms = [*self.attached_ms[-MAX_WAITING:], ts_ms]
         if entry is None or not entry[_IS_GIVEN]:
@@ -131,21 +134,17 @@ class PromptQueue:
     def prompt(self, words: str) -> None:
         """A `user` record says these words."""
         if words != self.expected:
-            self._drop(self._first(words) or self._given(words))
+            self._drop(self._first(words) or self._first(words, is_given=True))
         self.expected = ""
 
     def go_on(self) -> list[Words]:
         """Somebody answers or asks: no attachment comes any more for what the agent was given; what that says."""
-        given = [entry for entry in self.waiting if entry[_IS_GIVEN]]
-        return self._say(given) if given else []
+        return self._say([entry for entry in self.waiting if entry[_IS_GIVEN]])
 
-    def _first(self, words: str | None = None) -> list[Any] | None:
-        """The first that the agent has not got (with these words)."""
-        waiting = (entry for entry in self.waiting if not entry[_IS_GIVEN])
+    def _first(self, words: str | None = None, *, is_given: bool = False) -> list[Any] | None:
+        """The first (with these words) that the agent has got, or not."""
+        waiting = (entry for entry in self.waiting if entry[_IS_GIVEN] == is_given)
         return next((entry for entry in waiting if words is None or entry[_WORDS] == words), None)
-
-    def _given(self, words: str) -> list[Any] | None:
-        return next((entry for entry in self.waiting if entry[_IS_GIVEN] and entry[_WORDS] == words), None)
 
     def _drop(self, entry: list[Any] | None) -> None:
         if entry is not None:
@@ -168,9 +167,8 @@ class ReaderState:
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         values = values or {}
         self.session_id = str(values.get("session_id") or "")
-        self.cwd = _text_or_none(values.get("cwd"))
-        self.branch = _text_or_none(values.get("branch"))
-        self.agent_id = _text_or_none(values.get("agent_id"))
+        self.cwd, self.branch = text_field(values, "cwd"), text_field(values, "branch")
+        self.agent_id = text_field(values, "agent_id")
         calls = values.get("calls")
         self.calls: dict[str, list[str | None]] = dict(calls) if isinstance(calls, dict) else {}
         queue = values.get("queue")
@@ -196,13 +194,10 @@ class ReaderState:
         return {"tool": tool, "tool_use_id": call_id, "file": file}
 
 
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def text_field(record: Record, name: str) -> str | None:
     """A string field, or None when it is missing, empty or something else."""
-    return _text_or_none(record.get(name))
+    value = record.get(name)
+    return value if isinstance(value, str) and value else None
 
 
 def inside(record: Record, name: str) -> Record:
@@ -251,6 +246,17 @@ def exit_code(text: str) -> int | None:
     """The exit code that a failed command's result starts with."""
     match = _EXIT_CODE.match(text)
     return int(match.group(1)) if match else None
+
+
+def as_exit_code(value: object) -> int | None:
+    """A number with which a program can have ended."""
+    return value if type(value) is int and abs(value) <= MAX_EXIT_CODE else None
+
+
+def outcome(tool: object, internal: frozenset[str], code: int | None, *, failed: bool) -> dict[str, object]:
+    """How a call ended, and whose words its result is: the machine's own tools', or anything else's (never trusted)."""
+    origin = events.ORIGIN_TOOL if tool in internal else events.ORIGIN_EXTERNAL
+    return {"failed": failed or code not in (None, 0), "exit_code": code, "origin": origin}
 
 
 def without_own_blocks(text: str) -> str:

@@ -18,6 +18,7 @@ import json
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from howcome.errors import StoreError, StoreLockedError
@@ -36,7 +37,7 @@ ROTATE_BYTES = 4 << 20
 """A larger file is made a batch by the next append, so that one batch fits the time of one hook."""
 
 MAX_BATCH_BYTES = 256 << 20
-"""Nothing that `append` makes is this large: it is not read into memory but put aside."""
+"""Nothing that `append` makes is this large; so much is counted (`files.MAX_DOCUMENT_BYTES`: so much is read)."""
 
 _OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _FAILED = ".failed-"
@@ -47,10 +48,8 @@ _POLL_S = 0.002
 class DeadLetter:
     """A file in `dead`: single records that were refused, or a whole batch with how often it failed and why."""
 
-    __slots__ = ("attempts", "failed_s", "is_records", "path", "reason")
-
-    def __init__(self, path: str, failed_s: float) -> None:
-        self.path, self.failed_s = path, failed_s
+    def __init__(self, path: str) -> None:
+        self.path, self.failed_s = path, _mtime_s(path)
         name = os.path.basename(path).removesuffix(".jsonl")
         self.is_records = is_records(path)
         count, _, reason = name.partition(_FAILED)[2].partition("-")
@@ -91,16 +90,15 @@ def _write(folder: str, data: bytes) -> None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
             raise StoreError(f"{path}: not a regular file of yours; move it away")
-        size = status.st_size
+        size, written = status.st_size, 0
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             data = b"\n" + data  # a writer was killed in mid-line: what it left must not swallow this line
         try:
-            is_whole = os.write(descriptor, data) == len(data)
-        except OSError:
-            os.ftruncate(descriptor, size)
-            raise
-        if not is_whole:
-            os.ftruncate(descriptor, size)
+            written = os.write(descriptor, data)
+        finally:
+            if written < len(data):
+                os.ftruncate(descriptor, size)
+        if written < len(data):
             raise StoreError(f"{path}: no space left; nothing was kept")
     finally:
         os.close(descriptor)
@@ -188,15 +186,12 @@ def claim(home: str) -> list[str]:
     with locked(os.path.join(folder, APPEND_LOCK), LOCK_WAIT_S):
         if _size(live):
             os.rename(live, os.path.join(folder, _batch_name()))
-    return [os.path.join(folder, name) for name in sorted(filter(_is_batch, _names(folder)))]
+    return [os.path.join(folder, name) for name in filter(_is_batch, _names(folder))]
 
 
 def bury(home: str, path: str, reason: str, attempts: int = 1) -> None:
     """Puts a batch aside that the store refused for the `attempts`-th time; its name says why."""
-    stem = os.path.basename(path).split(".")[0]
-    name = f"{stem}{_FAILED}{attempts}-{reason}.jsonl"
-    os.makedirs(os.path.join(home, FOLDER, DEAD), mode=0o700, exist_ok=True)
-    buried = os.path.join(home, FOLDER, DEAD, name)
+    buried = _dead_file(home, path, f"{_FAILED}{attempts}-{reason}")
     os.rename(path, buried)
     os.utime(buried, follow_symlinks=False)
 
@@ -205,10 +200,15 @@ def keep_refused(home: str, path: str, refused: list[tuple[str, str]]) -> None:
     """Puts single lines of a batch aside, each with its reason; again for the same batch is once."""
     from howcome.files import write_whole  # who appends does without
 
-    stem = os.path.basename(path).split(".")[0]
-    os.makedirs(os.path.join(home, FOLDER, DEAD), mode=0o700, exist_ok=True)
     lines = [json.dumps({"reason": reason, "line": line}).encode() + b"\n" for reason, line in refused]
-    write_whole(os.path.join(home, FOLDER, DEAD, f"{stem}{_RECORDS}.jsonl"), b"".join(lines))
+    write_whole(_dead_file(home, path, _RECORDS), b"".join(lines))
+
+
+def _dead_file(home: str, path: str, why: str) -> str:
+    """Where what is put aside of a batch goes; its folder is made."""
+    folder = os.path.join(home, FOLDER, DEAD)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    return os.path.join(folder, f"{os.path.basename(path).split('.')[0]}{why}.jsonl")
 
 
 def keep_rest(home: str, path: str, lines: list[bytes]) -> None:
@@ -228,8 +228,7 @@ def is_records(path: str) -> bool:
 def dead_letters(home: str) -> list[DeadLetter]:
     """What was put aside, oldest first."""
     folder = os.path.join(home, FOLDER, DEAD)
-    paths = [os.path.join(folder, name) for name in sorted(_names(folder)) if name.endswith(".jsonl")]
-    return [DeadLetter(path, _mtime_s(path)) for path in paths]
+    return [DeadLetter(os.path.join(folder, name)) for name in _names(folder) if name.endswith(".jsonl")]
 
 
 def discard_dead(home: str) -> int:
@@ -252,41 +251,29 @@ def spool_counts(home: str) -> dict[str, object]:
     folder = os.path.join(home, FOLDER)
     waiting = [os.path.join(folder, name) for name in _names(folder) if name == LIVE or _is_batch(name)]
     waiting = [path for path in waiting if _size(path)]
-    counts: dict[str, object] = {
-        "waiting": sum(map(_count_lines, waiting)), "waiting_bytes": sum(map(_size, waiting)),
+    dead = dead_letters(home)
+    reasons = Counter(reason for letter in dead for reason in _reasons(letter))
+    return {
+        "waiting": sum(len(_lines(path)) for path in waiting), "waiting_bytes": sum(map(_size, waiting)),
         "waiting_files": len(waiting), "oldest_s": min(map(_mtime_s, waiting), default=None),
+        "dead": reasons.total(), "dead_files": len(dead), "reasons": dict(reasons),
     }  # fmt: skip
-    dead, reasons = dead_letters(home), dict[str, int]()
-    for letter in dead:
-        for reason, count in _reasons(letter).items():
-            reasons[reason] = reasons.get(reason, 0) + count
-    return {**counts, "dead": sum(reasons.values()), "dead_files": len(dead), "reasons": reasons}
 
 
-def _reasons(letter: DeadLetter) -> dict[str, int]:
-    if not letter.is_records:
-        return {letter.reason: _count_lines(letter.path)}
-    reasons: dict[str, int] = {}
-    for line in _read(letter.path).splitlines():
+def _reasons(letter: DeadLetter) -> Iterator[str]:
+    """Why each line is dead."""
+    for line in _lines(letter.path):
         try:
-            reason = str(json.loads(line)["reason"]).partition(":")[0]
+            yield str(json.loads(line)["reason"]).partition(":")[0] if letter.is_records else letter.reason
         except (ValueError, LookupError, TypeError, RecursionError):
-            reason = "unknown"
-        reasons[reason] = reasons.get(reason, 0) + 1
-    return reasons
+            yield "unknown"
 
 
-def _count_lines(path: str) -> int:
-    data = _read(path)
-    return data.count(b"\n") + (data[-1:] not in (b"\n", b""))
+def _lines(path: str) -> list[bytes]:
+    from howcome.files import read_plain
 
-
-def _read(path: str) -> bytes:
-    try:
-        with open(os.open(path, os.O_RDONLY | _OPEN_FLAGS), "rb") as stream:
-            return stream.read(MAX_BATCH_BYTES)
-    except OSError:
-        return b""
+    data = read_plain(path, MAX_BATCH_BYTES)
+    return data.removesuffix(b"\n").split(b"\n") if data else []
 
 
 def _batch_name() -> str:
@@ -299,7 +286,7 @@ def _is_batch(name: str) -> bool:
 
 def _names(folder: str) -> list[str]:
     try:
-        return os.listdir(folder)
+        return sorted(os.listdir(folder))
     except OSError:
         return []
 

@@ -12,7 +12,7 @@ from howcome.clients.hook import Called
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     Block = dict[str, Any]
@@ -30,36 +30,31 @@ MAX_TEXT_CHARS = 8000
 
 def recent_text(path: str, form: str = "claude-code") -> str:
     """What was said and touched in the last records of a transcript, newest last; '' when there is none to read."""
-    blocks_of = BLOCKS[form]
-    window, parts = TAIL_BYTES, []
+    window = TAIL_BYTES
     while True:
-        data, size = _tail(path, window)
-        parts = _last_said(data, blocks_of)
+        data, size = last_bytes(path, window)
+        parts = _last_said(data, form)
         if len(parts) >= MAX_RECORDS or window >= min(size, MAX_TAIL_BYTES):
-            break
+            return "\n".join(reversed(parts))[-MAX_TEXT_CHARS:]
         window *= 4
-    return "\n".join(reversed(parts))[-MAX_TEXT_CHARS:]
 
 
 def recent_calls(path: str) -> list[Called]:
     """The last calls of a transcript that have a result, newest first."""
     errors: dict[object, str | None] = {}
     found = []
-    for line in reversed(_tail(path, MAX_TAIL_BYTES)[0].split(b"\n")):
+    for line in reversed(last_bytes(path, MAX_TAIL_BYTES)[0].split(b"\n")):
         is_of_tools = b'"tool_use' in line or b'"tool_result"' in line
         for block in reversed(_claude_code(_record(line))) if is_of_tools else ():
             if block.get("type") == "tool_result":
                 errors[block.get("tool_use_id")] = _text_of(block) if block.get("is_error") else None
             elif block.get("type") == "tool_use" and block.get("id") in errors:
-                values = block.get("input")
-                error = errors[block["id"]]
-                found.append(
-                    Called(block["id"], str(block.get("name")), values if isinstance(values, dict) else {}, error)
-                )
+                values = _called(block.get("input"))["input"]
+                found.append(Called(block["id"], str(block.get("name")), values, errors[block["id"]]))
     return found
 
 
-def _tail(path: str, window: int) -> tuple[bytes, int]:
+def last_bytes(path: str, window: int) -> tuple[bytes, int]:
     """The last bytes of a file, and how many it has; nothing of what is none, or cannot be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -75,17 +70,15 @@ def _tail(path: str, window: int) -> tuple[bytes, int]:
 
 
 def _text_of(block: Mapping[str, object]) -> str:
-    content = block.get("content")
-    parts = content if isinstance(content, list) else [{"text": content}]
-    return "\n".join(str(part.get("text") or "") for part in parts if isinstance(part, dict))
+    return "\n".join(str(part.get("text") or "") for part in _parts(block.get("content")))
 
 
-def _last_said(data: bytes, blocks_of: Callable[[Mapping[str, Any]], list[Block]]) -> list[str]:
+def _last_said(data: bytes, form: str) -> list[str]:
     """What the lines of a window say, newest first."""
     parts: list[str] = []
     for line in reversed(data.split(b"\n")):
         if any(word in line for word in _SPOKEN):  # snapshots of requests are long, and none of them is
-            parts += reversed(_said(blocks_of(_record(line))))
+            parts += reversed(_said(BLOCKS[form](_record(line))))
         if len(parts) >= MAX_RECORDS:
             break
     return parts

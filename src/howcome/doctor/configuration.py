@@ -84,7 +84,7 @@ def remedy_of(status: EmbeddingStatus, home: str) -> str:
 
 def packages_remedy() -> str:
     """What installs all packages that a local model needs."""
-    return extra_remedy(EXTRA, sorted({**RUNNING, **BUILDING}.values()))
+    return extra_remedy(EXTRA, sorted((*RUNNING, *BUILDING)))
 
 
 _PREFIX = "HOWCOME_"

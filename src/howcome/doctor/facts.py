@@ -68,7 +68,7 @@ def last_hook_ms(app: App | None, home: str, transcripts: Sequence[Found]) -> in
     decided = app.search.verdicts(limit=1) if app is not None else []
     logged = max((logged_s(line) for line in last_lines(os.path.join(home, HOOK_LOG_NAME))), default=0.0)
     noted = [
-        client.wiring.hook_noted_ms(found.path, found.size_bytes, launcher)
+        client.wiring.hook_noted_ms(found.path, launcher)
         for client in clients()
         for launcher in LAUNCHERS
         for found in [found for found in transcripts if found.client == client.name][-NEWEST_TRANSCRIPTS:]

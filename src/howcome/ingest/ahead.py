@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from multiprocessing.connection import Connection, Pipe
 from typing import Self
 
@@ -59,9 +60,7 @@ class ReadAhead:
     def __init__(self, found: Sequence[Found], command: Sequence[str], readers: int, *, starts_over: bool) -> None:
         self._parts = _parts([one for one in found if not history_of(one.client).holds_sessions(one.path)])
         self._part_of = {path: number for number, part in enumerate(self._parts) for path, _ in part}
-        self._long = {
-            self._part_of[one.path] for one in found if one.path in self._part_of and one.size_bytes > LONG_BYTES
-        }
+        self._long = {self._part_of.get(one.path) for one in found if one.size_bytes > LONG_BYTES}
         self._given: dict[int, _Reader | None] = {}
         self._lock = threading.Lock()
         self._readers = [_Reader(self, command, starts_over=starts_over) for _ in range(readers)]
@@ -105,7 +104,7 @@ class _Reader(threading.Thread):
         super().__init__(daemon=True)
         self._plan, self._command, self._starts_over = plan, command, starts_over
         self._arrived: queue.Queue[list[Message] | None] = queue.Queue(AHEAD_MESSAGES)
-        self._messages = self._each()
+        self._messages = chain.from_iterable(iter(self._arrived.get, None))
         self._process: subprocess.Popen[bytes] | None = None
         self.is_dead = False
 
@@ -144,12 +143,8 @@ class _Reader(threading.Thread):
                 return
             else:
                 raise head(rest)
-        raise TranscriptError(f"{path}: the process that read it died; the next import reads on")
-
-    def _each(self) -> Iterator[Message]:
-        while (messages := self._arrived.get()) is not None:
-            yield from messages
         self.is_dead = True
+        raise TranscriptError(f"{path}: the process that read it died; the next import reads on")
 
     def end(self) -> None:
         """Ends the process, whatever it is at; waits for both."""

@@ -35,14 +35,9 @@ class Places:
     def is_excluded(self, cwd: str) -> bool:
         """Whether the user, or the repository itself, wants nothing of this folder stored."""
         if cwd not in self._excluded:
-            self._excluded[cwd] = self._decide(cwd)
+            folder, root = os.path.normpath(cwd), self.root_of(cwd)[0]
+            is_named = any(is_inside(folder, path) or is_inside(root, path) for path in self._exclude)
+            said = {} if is_named or self._fixed_root is not None else own_settings(root)
+            # None: somebody wanted to say something: store nothing until it can be read
+            self._excluded[cwd] = is_named or said is None or said.get("capture") is False
         return self._excluded[cwd]
-
-    def _decide(self, cwd: str) -> bool:
-        root = self.root_of(cwd)[0]
-        if any(is_inside(os.path.normpath(cwd), path) or is_inside(root, path) for path in self._exclude):
-            return True
-        if self._fixed_root is not None:
-            return False
-        said = own_settings(root)  # None: somebody wanted to say something: store nothing until it can be read
-        return said is None or said.get("capture") is False

@@ -36,8 +36,6 @@ class FileReport:
     `on_progress` is called with the unpacked bytes of each committed batch.
     """
 
-    __slots__ = ("bytes_read", "counts", "is_complete", "on_progress")
-
     def __init__(self) -> None:
         self.bytes_read = 0
         self.counts = dict.fromkeys(COUNTERS, 0)
@@ -62,19 +60,14 @@ class FilePass:
     """The records of one file that are read but not yet committed."""
 
     def __init__(
-        self,
-        writer: RecordWriter,
-        state: SourceState,
-        memory: ReaderState,
-        head: bytes,
-        window: bytes,
-        report: FileReport,
+        self, writer: RecordWriter, place: tuple[SourceState, bytes, bytes], memory: ReaderState, report: FileReport
     ) -> None:
-        self._writer, self._head, self._window, self._report = writer, head, window, report
+        state, self._head, self._window = place
+        self._writer, self._report = writer, report
         self.state = state.copy()
         self._reader = history_of(state.client).read_record
         self._reader_state = memory
-        self._fallback_session = writer.preparer().gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
+        self._fallback_session = writer.preparer.gate.text(clean_text(os.path.basename(state.path))).split(".")[0]
         self._records: list[NewRecord] = []
         self._found: list[tuple[NewRecord, list[tuple[Event, int]], bytes]] = []
         self._bytes = 0
@@ -126,15 +119,14 @@ class FilePass:
             new = NewRecord(offset, size, [], unknown=found is None)
             if found:
                 self._found.append((new, self._kept(found, offset), data))
-        except RecordError as error:
-            return NewRecord(offset, size, [], quarantined=error.reason, digest=digest_of(data))
-        except RecursionError:
-            return NewRecord(offset, size, [], quarantined=TOO_DEEP, digest=digest_of(data))
+        except (RecordError, RecursionError) as error:
+            reason = getattr(error, "reason", TOO_DEEP)
+            return NewRecord(offset, size, [], quarantined=reason, digest=digest_of(data))
         return new
 
     def prepare(self) -> None:
         """The rows of what was read."""
-        preparer = self._writer.preparer()
+        preparer = self._writer.preparer
         with contextlib.suppress(RecursionError):  # each is tried by itself, too
             preparer.foresee(event for _, found, _ in self._found for event, _ in found)
         for record, found, data in self._found:
@@ -174,7 +166,7 @@ class FilePass:
         state.head_digest = digest_of(self._head[: state.head_bytes]) if state.head_bytes else ""
         if self._records:
             state.tail_digest = f"{len(self._window)}:{digest_of(self._window)}" if self._window else ""
-        state.reader_state = kept(self._reader_state, self._writer.preparer().gate)
+        state.reader_state = kept(self._reader_state, self._writer.preparer.gate)
         batch = Batch(state.copy(), self._records, self.roots, self._writer.now_ms())
         self._writer.write(batch, self._report.settling(batch), again)
         state.id = batch.after.id
@@ -219,14 +211,11 @@ def _is_same_generation(state: SourceState, head: bytes, stream: BinaryIO) -> bo
     if len(head) < state.head_bytes or digest_of(head[: state.head_bytes]) != state.head_digest:
         return False
     size, _, digest = state.tail_digest.partition(":")
-    length = int(size or 0)
+    length = int(size or 1)
     try:
         stream.seek(state.offset - length)
         tail = read_fully(stream, length)
-        if len(tail) != length or (length and digest_of(tail) != digest):
-            return False
-        stream.seek(state.offset - 1)
-        return len(stream.read(1)) == 1
+        return len(tail) == length and (not digest or digest_of(tail) == digest)
     except READ_ERRORS:  # a packed file that is shorter now, or damaged
         return False
 
@@ -251,31 +240,26 @@ def kept(state: ReaderState, gate: Gate) -> dict[str, object]:
     return state.to_values() if is_clean else {WITHHELD: True}
 
 
-def at_hand(values: Mapping[str, object], path: str, client: str) -> ReaderState:
+def at_hand(state: SourceState) -> ReaderState:
     """A reader's state without a look into its file: what was withheld is as at the beginning."""
-    return ReaderState(values if values and WITHHELD not in values else history_of(client).place_of(path))
+    values = state.reader_state
+    is_kept = values and WITHHELD not in values
+    return ReaderState(values if is_kept else history_of(state.client).place_of(state.path))
 
 
 def remembered(
-    values: Mapping[str, object],
-    path: str,
-    client: str,
-    decode: Callable[[bytes, str], Mapping[str, object]],
-    stream: BinaryIO,
-    offset: int,
+    state: SourceState, decode: Callable[[bytes, str], Mapping[str, object]], stream: BinaryIO
 ) -> ReaderState:
-    """A reader's state at an offset; what was withheld is what the reader makes of the file up to there."""
-    state = at_hand(values, path, client)
-    if WITHHELD not in values:
-        return state
+    """A reader's state at its offset; what was withheld is what the reader makes of the file up to there."""
+    memory = at_hand(state)
+    if WITHHELD not in state.reader_state:
+        return memory
     stream.seek(0)
     for line in LineReader(stream, 0):
-        if line.end > offset:
+        if line.end > state.offset:
             break
-        try:
-            if line.data and not line.data.isspace():
-                history_of(client).read_record(decode(line.data, client), state)
-        except (RecordError, RecursionError):
-            continue
-    stream.seek(offset)
-    return state
+        if line.data and not line.data.isspace():
+            with contextlib.suppress(RecordError, RecursionError):
+                history_of(state.client).read_record(decode(line.data, state.client), memory)
+    stream.seek(state.offset)
+    return memory

@@ -9,6 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import combinations
 from typing import NamedTuple
 
@@ -47,25 +48,18 @@ def read_repository(root: str, limit_s: float) -> Repository | None:
     folder = _common_folder(root)
     if not os.path.isdir(os.path.join(folder, "objects")):
         return None
-    is_shallow = os.path.exists(os.path.join(folder, "shallow"))
-    commits = () if is_shallow else _first_commits(root, limit_s)
-    return Repository(root, commits, remote_of(root), is_shallow=is_shallow)
+    is_shallow, commits = os.path.exists(os.path.join(folder, "shallow")), list[str]()
+    if not is_shallow:
+        with suppress(GitError):  # git cannot say, or not in time
+            commits = sorted(git(root, "rev-list", "--max-parents=0", "HEAD", "--", limit_s=limit_s).split())
+    known = tuple(commits) if len(commits) <= MAX_COMMITS else ()
+    return Repository(root, known, remote_of(root), is_shallow=is_shallow)
 
 
 def _common_folder(root: str) -> str:
     """Where git keeps what all worktrees share; a bare repository is its own."""
     inner = os.path.join(root, ".git")
     return inner if os.path.isdir(inner) else root
-
-
-def _first_commits(root: str, limit_s: float) -> tuple[str, ...]:
-    """The commits without parents behind HEAD; none when git cannot say, or not in time."""
-    try:
-        said = git(root, "rev-list", "--max-parents=0", "HEAD", "--", limit_s=limit_s)
-    except GitError:
-        return ()
-    found = sorted(said.split())
-    return tuple(found) if len(found) <= MAX_COMMITS else ()
 
 
 GIT_LIMIT_S = 2.0
@@ -133,9 +127,8 @@ def doubts(store: Store) -> list[Doubt]:
     roots = {root for _, root in store.projects.roots()}
     known = [found for found in store.projects.repositories() if found.root in roots]
     apart = store.projects.roots_apart()
-    found = []
-    for one, other in combinations(known, 2):
-        verdict = compare(one, other)
-        if verdict != OTHER and tuple(sorted((one.root, other.root))) not in apart:
-            found.append(Doubt(one.root, other.root, is_sure=verdict == SAME))
-    return found
+    return [
+        Doubt(one.root, other.root, is_sure=verdict == SAME)
+        for one, other in combinations(known, 2)
+        if (verdict := compare(one, other)) != OTHER and tuple(sorted((one.root, other.root))) not in apart
+    ]

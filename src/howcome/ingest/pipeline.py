@@ -10,18 +10,20 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from howcome.clients.base import Status, is_plain
-from howcome.clients.files import Line, LineReader
-from howcome.clients.registry import history_of
+from howcome.clients.discover import known_transcripts, sniff, with_subagents
+from howcome.clients.files import Line, LineReader, digest_of
+from howcome.clients.registry import history_of, is_clients
 from howcome.domain.sources import Batch, SourceState
 from howcome.errors import CursorMovedError, StoreError, TranscriptError
 from howcome.files import is_alive
 from howcome.ingest.exclusion import Places
-from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, remembered
+from howcome.ingest.file_pass import FilePass, FileReport, at_hand, position, read_fully, remembered
 from howcome.ingest.identity import Identities
-from howcome.ingest.writer import HeldBatches, RecordWriter
+from howcome.ingest.writer import RecordWriter
 from howcome.settings import Settings
 from howcome.store.base import Store
 
@@ -68,12 +70,11 @@ class Trial:
         noted = self._store.quarantine.trial(*self._record)
         if noted is None:
             return False
-        if self._record in _under_way or self._is_alive(*noted):
+        pid, began_ms = noted
+        is_recent = pid != os.getpid() and abs(self._now_ms - began_ms) < LONGEST_MS
+        if self._record in _under_way or (is_recent and is_alive(pid)):
             raise CursorMovedError(f"{self._record[0]}: another process is reading it")
         return True
-
-    def _is_alive(self, pid: int, began_ms: int) -> bool:
-        return pid != os.getpid() and abs(self._now_ms - began_ms) < LONGEST_MS and is_alive(pid)
 
     def __enter__(self) -> None:
         self._store.quarantine.begin_trial(*self._record, os.getpid(), self._now_ms)
@@ -107,8 +108,7 @@ class Ingester(RecordWriter):
             path: The transcript.
             client: Whose format it is (a name of `clients/registry`).
             deadline: `time.monotonic()` after which the pass stops at the next record (of a packed file: batch); the
-                cursor keeps its place. What stops has read something, so that passes without any time left come to an
-                end too.
+                cursor keeps its place. What stops has read something: passes without any time left end, too.
             on_progress: Called with the unpacked bytes of each committed batch.
             is_ended_then: Somebody ends the process soon after the deadline: a costly record is not begun just before.
             report: One to add to.
@@ -122,11 +122,9 @@ class Ingester(RecordWriter):
         self._is_ended_then = is_ended_then and deadline is not None
         read = self._pass_over_sessions if history_of(client).holds_sessions(path) else self._pass
         for _ in range(MAX_RETRIES):
-            try:
+            with contextlib.suppress(CursorMovedError):
                 read(path, client, report, deadline)
                 break
-            except CursorMovedError:
-                continue
         return report
 
     @contextlib.contextmanager
@@ -135,12 +133,12 @@ class Ingester(RecordWriter):
 
         Their reports are filled in when they are committed, at the end at the latest.
         """
-        held = self._held = HeldBatches(self._store, self._hand_on)
+        self._held = []
         try:
             yield
         finally:
-            self._held = None
-        held.commit()
+            held, self._held, self._held_records, self._held_bytes = self._held or (), None, 0, 0
+        self.commit_all(held)
 
     def _pass_over_sessions(self, path: str, client: str, report: FileReport, deadline: float | None) -> None:
         """A database of many sessions: each is a source, and the database's own row only says when all were read."""
@@ -192,10 +190,9 @@ class Ingester(RecordWriter):
             return
         is_idle = self._is_idle(status)
         with history_of(client).open_lines(path, is_idle=is_idle) as stream:
-            state, head, window = position(self._store, state, path, client, stream)
-            reader = LineReader(stream, state.offset)
-            memory = remembered(state.reader_state, path, client, self.decode, stream, state.offset)
-            work = FilePass(self, state, memory, head, window, report)
+            place = position(self._store, state, path, client, stream)
+            reader = LineReader(stream, place[0].offset)
+            work = FilePass(self, place, remembered(place[0], self.decode, stream), report)
             work.is_unhurried = deadline is None
             try:
                 for line in reader:
@@ -205,12 +202,11 @@ class Ingester(RecordWriter):
             except TranscriptError:  # the lines before the damage are kept; the file is tried again next time
                 work.commit(None)
                 raise
-            if reader.tail_bytes and (is_idle or path.endswith(".gz")):
-                begin, data = work.state.offset, None if reader.tail_oversize else reader.tail
-                last = Line(begin, begin + reader.tail_bytes, data, reader.tail_digest)
-                self._add(work, last, None, is_whole=False)
+            rest = reader.rest
+            if rest and (is_idle or path.endswith(".gz")):
+                self._add(work, rest, None, is_whole=False)
             else:
-                work.state.tail_bytes = reader.tail_bytes
+                work.state.tail_bytes = rest.end - rest.start if rest else 0
             work.commit(status, None if is_session else lambda: self.ingest_file(path, client, report=report))
         report.is_complete = True
 
@@ -261,22 +257,71 @@ class Ingester(RecordWriter):
         """Whether a pass would find nothing new; an unfinished part of a session changes without a sign of it."""
         if (state.size_bytes, state.mtime_ns) != (status.size_bytes, status.mtime_ns):
             return False
-        if not state.tail_bytes:
-            return True
         is_whole = is_plain(state.path) or history_of(state.client).holds_sessions(state.path)
-        return is_whole and not self._is_idle(status)
+        return not state.tail_bytes or (is_whole and not self._is_idle(status))
 
     def _is_idle(self, status: Status) -> bool:
         return self.now_ms() - status.mtime_ns // 1_000_000 > TORN_IDLE_MS
 
-    def read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> Batch:
-        """A record at a place that was passed before, with its rows in the order of their own times."""
-        memory = at_hand(state.reader_state, state.path, state.client)
-        work = FilePass(self, state, memory, b"", b"", FileReport())
+    def catch_up(self, folders: Sequence[str], paths: Iterable[str], deadline: float, *, and_others: bool) -> int:
+        """Reads what is new in a session's transcripts (its own and its subagents'), within the time.
+
+        One unreadable file does not keep the others from being read. Transcripts may be in the clients' own folders and
+        in `folders`. With `and_others` every other transcript on the machine with unread bytes follows.
+
+        Returns:
+            How many files are no client's: whoever names one to a hook may name any.
+        """
+        refused = 0
+        for path in with_subagents(paths):
+            if not is_clients(path, folders):
+                refused += 1
+            elif time.monotonic() < deadline:
+                self._read_quietly(path, deadline)
+        if and_others:
+            for found in known_transcripts(os.path.expanduser("~"), os.environ, newest_first=True):  # time is short
+                if time.monotonic() > deadline:
+                    break
+                self._read_quietly(found.path, deadline, found.client)
+        return refused
+
+    def _read_quietly(self, path: str, deadline: float, client: str | None = None) -> None:
+        with contextlib.suppress(TranscriptError, OSError):
+            known = self._store.log.source(path)
+            chosen = client or (known.client if known else sniff(path))
+            if chosen:
+                self.ingest_file(path, chosen, deadline=deadline, is_ended_then=True)
+
+    def retry_set_aside(self, paths: Collection[str] | None = None) -> dict[str, int]:
+        """Reads what was set aside, because a pass died in it, however long it takes; what is not there stays as it is.
+
+        Returns:
+            What became of them, by the names of COUNTERS.
+        """
+        totals: Counter[str] = Counter()
+        for path, offset, size_bytes, digest in self._store.quarantine.set_aside():
+            state = self._store.log.source(path) if paths is None or path in paths else None
+            if state is None:
+                continue
+            try:
+                with history_of(state.client).open_lines(state.path) as stream:
+                    stream.seek(offset)
+                    data = read_fully(stream, size_bytes).removesuffix(b"\n")
+            except (TranscriptError, OSError, EOFError):
+                continue
+            if digest_of(data) == digest:
+                totals.update(self._read_again(state, offset, size_bytes, data))
+        return dict(totals)
+
+    def _read_again(self, state: SourceState, offset: int, size_bytes: int, data: bytes) -> dict[str, int]:
+        """Commits a record that was set aside, with its rows in the order of their own times."""
+        work = FilePass(self, (state, b"", b""), at_hand(state), FileReport())
         work.state.order_ms = 0
         record = work.read(offset, size_bytes, data)
         work.prepare()
-        return Batch(state, [record], work.roots, self.now_ms())
+        counts, new_rows = self._store.quarantine.readmit(Batch(state, [record], work.roots, self.now_ms()))
+        self._hand_on(new_rows)
+        return counts
 
 
 def open_ingester(

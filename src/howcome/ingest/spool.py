@@ -14,10 +14,9 @@ from collections.abc import Iterable
 
 from howcome.clients import spool
 from howcome.clients.decode import decode_record
-from howcome.clients.files import MAX_LINE_BYTES, digest_of, open_transcript
+from howcome.clients.files import MAX_LINE_BYTES, digest_of, read_whole
 from howcome.clients.observed import Observation, check_observation, read_observation
 from howcome.clients.spool import DeadLetter
-from howcome.domain.events import Event
 from howcome.domain.sources import Batch, NewEvent, NewRecord, SourceState
 from howcome.errors import CursorMovedError, RecordError, StoreError, StoreLockedError, TranscriptError, UsageError
 from howcome.ingest.exclusion import Places
@@ -38,8 +37,6 @@ LAST_RETRY_S = 24 * 3600.0
 class Intake:
     """What became of observations at the door; `problems` are (number of the observation, reason)."""
 
-    __slots__ = ("excluded", "kept", "problems")
-
     def __init__(self) -> None:
         self.kept = self.excluded = 0
         self.problems: list[tuple[int, str]] = []
@@ -47,8 +44,6 @@ class Intake:
 
 class SpoolReport:
     """What one pass over the spool did: events added and known already, records refused, and whether it is empty."""
-
-    __slots__ = ("accepted", "duplicate", "is_complete", "refused")
 
     def __init__(self) -> None:
         self.accepted = self.duplicate = self.refused = 0
@@ -69,20 +64,18 @@ def take_in(
     Raises:
         StoreError: the spool cannot be written; nothing was kept.
     """
-    intake, places, wanted = Intake(), Places(settings.exclude), []
+    intake, places, kept = Intake(), Places(settings.exclude), []
     gate = Gate(lambda: spool.key_of(settings.home), personal=settings.redact_personal)
     for number, value in observations:
         try:
             checked = check_observation(value, agent=_named(value, agent, gate), cwd=cwd)
+            if settings.disable or places.is_excluded(str(checked.get("cwd") or "")):
+                intake.excluded += 1
+            else:
+                kept.append(_fit_to_rest(checked, gate))
         except UsageError as error:
-            intake.problems.append((number, str(error)))
-            continue
-        if settings.disable or places.is_excluded(str(checked.get("cwd") or "")):
-            intake.excluded += 1
-        else:
-            wanted.append((number, checked))
-    intake.kept = spool.append(settings.home, _fit_to_rest(gate, wanted, intake)) if wanted else 0
-    intake.problems = sorted((number, gate.text(reason)) for number, reason in intake.problems)
+            intake.problems.append((number, gate.text(str(error))))
+    intake.kept = spool.append(settings.home, kept)
     return intake
 
 
@@ -94,31 +87,20 @@ def _named(value: object, agent: str, gate: Gate) -> str:
     return agent
 
 
-def _fit_to_rest(gate: Gate, wanted: list[tuple[int, Observation]], intake: Intake) -> list[Observation]:
-    """What may rest on disk: redacted, and not larger than a line may be."""
-    kept = []
-    for number, checked in wanted:
-        redacted = _redacted(checked, gate)
-        try:
-            size = len(spool.encode(redacted))
-        except ValueError:
-            intake.problems.append((number, "tool_input: a number that is none"))
-            continue
-        if size > MAX_LINE_BYTES:
-            intake.problems.append((number, f"larger than {MAX_LINE_BYTES >> 20} MB"))
-        else:
-            kept.append(redacted)
-    return kept
-
-
-def _redacted(checked: Observation, gate: Gate) -> Observation:
-    """Every field; what a person may have marked as private is where people write."""
+def _fit_to_rest(checked: Observation, gate: Gate) -> Observation:
+    """What may rest on disk: every field redacted, marked spans left out where people write, no longer than a line."""
     redacted = {name: gate.text(value) if isinstance(value, str) else value for name, value in checked.items()}
     for name in ("text", "file"):
         if isinstance(text := checked.get(name), str):
             redacted[name] = gate.text(strip_private(text))
     if "tool_input" in checked:
         redacted["tool_input"] = gate.value(strip_private_value(checked["tool_input"]))
+    try:
+        size = len(spool.encode(redacted))
+    except ValueError as error:
+        raise UsageError("tool_input: a number that is none") from error
+    if size > MAX_LINE_BYTES:
+        raise UsageError(f"larger than {MAX_LINE_BYTES >> 20} MB")
     return redacted
 
 
@@ -133,13 +115,8 @@ def ingest_spool(
 ) -> SpoolReport:
     """Moves what was spooled into the store, oldest first; what is new is handed on to the index, not indexed here.
 
-    Args:
-        ingester: Prepares and stores (its `on_rows` gets the new rows' texts).
-        store: Where the cursors are.
-        home: The folder of the spool.
-        deadline: `time.monotonic()` after which the pass stops; what is left waits for the next one.
-        retry_all: All dead letters too, also single records; else only whole batches whose time has come.
-        wait_s: How long another process that is at it is waited for.
+    After the `deadline` the pass stops; what is left waits for the next one. With `retry_all` all dead letters are
+    tried too, also single records; else only whole batches whose time has come.
 
     Raises:
         StoreError: the spool cannot be read or written; nothing is lost.
@@ -167,14 +144,9 @@ class _Pass:
         self._gate = Gate(lambda: spool.key_of(home))  # for lines that did not come by `take_in`, or not whole
 
     def run(self, *, retry_all: bool) -> None:
-        work = [(path, 0) for path in spool.claim(self._home)]
-        now_s = self._ingester.now_ms() / 1000
-        work += [
-            (letter.path, letter.attempts)
-            for letter in spool.dead_letters(self._home)
-            if retry_all or _is_due(letter, now_s)
-        ]
-        for path, attempts in work:
+        claimed, now_s = [(path, 0) for path in spool.claim(self._home)], self._ingester.now_ms() / 1000
+        dead = [letter for letter in spool.dead_letters(self._home) if retry_all or _is_due(letter, now_s)]
+        for path, attempts in [*claimed, *((letter.path, letter.attempts) for letter in dead)]:
             if self._is_late():
                 self._report.is_complete = False
                 return
@@ -215,36 +187,28 @@ class _Pass:
         return refused
 
     def _read(self, path: str) -> list[bytes]:
-        with open_transcript(path) as stream:
-            if os.fstat(stream.fileno()).st_size > spool.MAX_BATCH_BYTES:
-                raise TranscriptError(f"{path}: too large")
-            data = b"".join(iter(lambda: stream.read(spool.ROTATE_BYTES), b""))
-        lines = [line for line in data.split(b"\n") if line and not line.isspace()]
+        lines = [line for line in read_whole(path).split(b"\n") if line and not line.isspace()]
         return [_unwrapped(line) for line in lines] if spool.is_records(path) else lines
 
     def _store_lines(self, lines: list[bytes]) -> list[tuple[str, str]]:
-        refused: list[tuple[str, str]] = []
+        refused, places = list[tuple[str, str]](), self._ingester.places
         records: dict[str, list[tuple[int, list[NewEvent]]]] = {}
         for line in lines:
             try:
                 kept = check_observation(decode_record(line, None))
                 kept.setdefault("id", digest_of(line))  # a line that somebody wrote by hand
-                rows = self._prepare(read_observation(kept))
+                found = read_observation(kept)
+                cwd = found[0].cwd or ""
+                self._roots[cwd] = places.root_of(cwd)
+                left = [] if places.is_excluded(cwd) else found  # its folder may have been excluded since
+                rows = [self._ingester.preparer.prepare(event, event.ts_ms or 0) for event in left]
             except (RecordError, UsageError) as error:
                 refused.append((self._gate.text(str(error)), self._gate.text(line.decode("utf-8", "replace"))))
             else:
                 records.setdefault(str(kept["agent"]), []).append((len(line) + 1, rows))
-        for agent, found in records.items():
-            self._commit(agent, found)
+        for agent, new in records.items():
+            self._commit(agent, new)
         return refused
-
-    def _prepare(self, found: list[Event]) -> list[NewEvent]:
-        """The rows of an observation; none when its folder has been excluded since."""
-        cwd, places = found[0].cwd or "", self._ingester.places
-        self._roots[cwd] = places.root_of(cwd)
-        if places.is_excluded(cwd):
-            return []
-        return [self._ingester.preparer().prepare(event, event.ts_ms or 0) for event in found]
 
     def _commit(self, agent: str, found: list[tuple[int, list[NewEvent]]]) -> None:
         """Rows and cursor of one agent's source, in one transaction."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, TypedDict
 
@@ -29,24 +30,25 @@ from howcome.store.base import Store
 
 Settle = Callable[[dict[str, int]], None]
 Again = Callable[[], object]
-OnRows = Callable[[dict[int, str]], None]
 
 KEY_BYTES = 16
 PLAIN_PAYLOAD_CHARS = 200
 """Shorter payloads do not get smaller by compression."""
 
-HELD_BATCHES = 256
-HELD_RECORDS = 2000
-HELD_BYTES = 4 << 20
+HELD_BATCHES, HELD_RECORDS, HELD_BYTES = 256, 2000, 4 << 20
+"""So much waits to be committed together, at most."""
+
 FEW_BYTES = 1 << 20
 """So much is decoded sooner than the faster decoder is imported: 20 ms of a turn's end, `json` reads 100 MB/s."""
 
 
 class Preparer:
-    """Turns events into rows with one store's key: equal events get equal keys, equal secrets equal placeholders."""
+    """Turns events into rows with one store's key: equal events get equal keys, equal secrets equal placeholders.
+
+    A store's own `gate` knows its settings, too.
+    """
 
     def __init__(self, key: bytes, gate: object = None) -> None:
-        """Keeps the key; a store's own `gate` knows its settings, too."""
         self._key = key
         self.gate = gate if isinstance(gate, Gate) else Gate(lambda: key)
         self._compress = zstandard.ZstdCompressor(level=1, write_content_size=True).compress
@@ -57,23 +59,20 @@ class Preparer:
 
     def prepare(self, event: Event, order_ms: int) -> NewEvent:
         """The row of an event. `order_ms` places it in its session whatever the clock did."""
-        said = event.text
-        if event.input is not None:
-            said = json.dumps(event.input, ensure_ascii=False, separators=(",", ":"), default=str)
+        said = event.text if event.input is None else _as_text(event.input)
         key = self._identify(event, said)
         name = self.gate.name
-        tool, file = name(event.tool), name(event.file)
         text, words = self._redact(said, event.input, event.tool)
         excerpt = events.cut(words, events.excerpt_limit(event.kind))
         new = NewEvent()
         new.key, new.session, new.cwd = key, self.gate.text(event.session_id), name(event.cwd)
         new.kind, new.origin = events.KIND_NUMBERS[event.kind], events.ORIGIN_NUMBERS[event.origin]
         new.ts_ms, new.order_ms = event.ts_ms, order_ms
-        new.tool, new.tool_use_id, new.file = tool, name(event.tool_use_id), file
+        new.tool, new.tool_use_id, new.file = name(event.tool), name(event.tool_use_id), name(event.file)
         new.branch, new.agent_id = name(event.branch), name(event.agent_id)
         new.failed, new.exit_code, new.text_chars = event.failed, event.exit_code, len(text)
         new.excerpt, new.payload = excerpt, self._pack(event.kind, text, excerpt)
-        new.search_text = events.searchable(event.kind, tool, file, words)
+        new.search_text = events.searchable(event.kind, new.tool, new.file, words)
         return new
 
     def _identify(self, event: Event, said: str) -> bytes:
@@ -108,9 +107,7 @@ class Preparer:
             name: gated(item) if isinstance(item, str) and item[:1] == "/" else item for name, item in given.items()
         }
         redacted = self.gate.value(given)
-        text = said
-        if redacted != values:
-            text = json.dumps(redacted, ensure_ascii=False, separators=(",", ":"), default=str)
+        text = said if redacted == values else _as_text(redacted)
         return text, events.call_text(self.gate.name(tool), redacted)  # type: ignore[arg-type]
 
     def _pack(self, kind: str, text: str, excerpt: str) -> bytes | str | None:
@@ -122,48 +119,8 @@ class Preparer:
         return self._compress(text.encode())
 
 
-class HeldBatches:
-    """The last batches of files that were read to their end, in the order in which they were read.
-
-    Each cursor still moves with its rows, and whoever is killed has read nothing of what is held.
-    """
-
-    def __init__(self, store: Store, on_rows: OnRows) -> None:
-        self._store, self._on_rows = store, on_rows
-        self._held: list[tuple[Batch, Settle, Again]] = []
-        self._records = self._bytes = 0
-
-    def add(self, batch: Batch, settle: Settle, again: Again) -> None:
-        """Holds a batch.
-
-        Args:
-            batch: All that is new of one source.
-            settle: Is told what was counted, once it is committed.
-            again: Reads the source anew, when another process has moved its cursor meanwhile.
-        """
-        self._held.append((batch, settle, again))
-        self._records += len(batch.records)
-        self._bytes += sum(record.size_bytes for record in batch.records)
-        if len(self._held) >= HELD_BATCHES or self._records >= HELD_RECORDS or self._bytes >= HELD_BYTES:
-            self.commit()
-
-    def commit(self) -> None:
-        """Commits what is held."""
-        held, self._held, self._records, self._bytes = self._held, [], 0, 0
-        if not held:
-            return
-        moved = []
-        appended = self._store.log.append_all([batch for batch, *_ in held])
-        for (_, settle, again), found in zip(held, appended, strict=True):
-            if found is None:
-                moved.append(again)
-                continue
-            counts, new_rows = found
-            settle(counts)
-            self._on_rows(new_rows)
-        for again in moved:
-            with contextlib.suppress(TranscriptError):  # gone meanwhile: nothing of it is lost that is still there
-                again()
+def _as_text(values: object) -> str:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 class RecordWriter:
@@ -190,36 +147,58 @@ class RecordWriter:
         meet: Callable[[str], None] | None = None,
     ) -> None:
         self._store, self.places, self.now_ms, self._on_rows, self._meet = store, places, now_ms, on_rows, meet
-        self._preparer: Preparer | None = None
         self._is_ended_then = False
         self.starts_over = False
         """Whether each source is read from its start, once, whatever was read of it."""
         self._started: set[str] = set()
-        self._held: HeldBatches | None = None
+        self._held: list[tuple[Batch, Settle, Again]] | None = None
+        """The last batches of files that were read to their end, in their order, where several are committed at once.
+        Each cursor still moves with its rows, and whoever is killed has read nothing of what is held."""
+        self._held_records = self._held_bytes = 0
         self._met: set[str] = set()
         self._decoders: dict[str, Callable[[bytes], object] | None] = {}
         self._decoded_bytes = 0
 
     def commit_held(self) -> None:
         """Commits what waits for others."""
-        if self._held is not None:
-            self._held.commit()
+        if self._held:
+            held, self._held, self._held_records, self._held_bytes = self._held, [], 0, 0
+            self.commit_all(held)
+
+    def commit_all(self, held: Sequence[tuple[Batch, Settle, Again]]) -> None:
+        """Commits batches together; a source whose cursor another process has moved meanwhile is read anew."""
+        moved = []
+        appended = self._store.log.append_all([batch for batch, *_ in held]) if held else []
+        for (_, settle, again), found in zip(held, appended, strict=True):
+            if found is None:
+                moved.append(again)
+                continue
+            counts, new_rows = found
+            settle(counts)
+            self._hand_on(new_rows)
+        for again in moved:
+            with contextlib.suppress(TranscriptError):  # gone meanwhile: nothing of it is lost that is still there
+                again()
 
     def write(self, batch: Batch, settle: Settle, again: Again | None) -> None:
         """Commits a batch and tells what was counted: now, or with others where its source can be read `again`."""
-        if self._held is not None and again is not None:
-            self._gate_roots(batch)
-            self._held.add(batch, settle, again)
+        if self._held is None or again is None:
+            self.commit_held()
+            settle(self.store_batch(batch))
             return
-        self.commit_held()
-        settle(self.store_batch(batch))
+        self._gate_roots(batch)
+        self._held.append((batch, settle, again))
+        self._held_records += len(batch.records)
+        self._held_bytes += sum(record.size_bytes for record in batch.records)
+        is_many = len(self._held) >= HELD_BATCHES or self._held_records >= HELD_RECORDS
+        if is_many or self._held_bytes >= HELD_BYTES:
+            self.commit_held()
 
+    @cached_property
     def preparer(self) -> Preparer:
         """The preparer with the store's key, made on first use (it loads the secret rules)."""
-        if self._preparer is None:
-            key = self._store.meta("key")
-            self._preparer = Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
-        return self._preparer
+        key = self._store.meta("key")
+        return Preparer(bytes(key), self._store.gate)  # type: ignore[call-overload]
 
     def ask_second_opinion(self, settings: Settings) -> None:
         """Lets the scanner that the settings name look at what is read from now on, too."""
@@ -227,7 +206,7 @@ class RecordWriter:
             from howcome.redact.second_opinion import kingfisher
 
             cache_folder = os.path.join(settings.home, "models", "kingfisher")
-            self.preparer().gate.redactor.ask_too(kingfisher(cache_folder))
+            self.preparer.gate.redactor.ask_too(kingfisher(cache_folder))
 
     def decode(self, data: bytes, client: str) -> dict[str, object]:
         """One line as a record."""
@@ -245,18 +224,12 @@ class RecordWriter:
 
     def _gate_roots(self, batch: Batch) -> None:
         """Names the folders of a batch as its events do."""
-        gated = self.preparer().gate.text
+        gated = self.preparer.gate.text
         batch.roots = {gated(cwd): (gated(root), is_sure) for cwd, (root, is_sure) in batch.roots.items()}
 
     def _hand_on(self, new_rows: dict[int, str]) -> None:
         if self._on_rows is not None and new_rows:
             self._on_rows(new_rows)
-
-    def store_again(self, batch: Batch) -> dict[str, int]:
-        """Commits a record that was set aside; hands its rows on to the index."""
-        counts, new_rows = self._store.quarantine.readmit(batch)
-        self._hand_on(new_rows)
-        return counts
 
     def root_of(self, cwd: str) -> tuple[str, bool]:
         """As `Places.root_of`; a repository is met first, but not by who is ended at a deadline."""

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 from howcome.errors import ProviderError
 from howcome.providers.minilm_places import MODEL_NAME, model_folder, package_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable
 
     from howcome.providers.base import Embedder
     from howcome.providers.minilm_cache import Weights
     from howcome.settings import Settings
 
-RUNNING = {"numpy": "numpy", "onnxruntime": "onnxruntime", "tokenizers": "tokenizers"}
-BUILDING = {"onnx": "onnx", "safetensors": "safetensors"}
-"""Module → distribution: what a built model needs, and what building one needs beside it."""
+RUNNING, BUILDING = ("numpy", "onnxruntime", "tokenizers"), ("onnx", "safetensors")
+"""What a built model needs, and what building one needs beside it: modules, and the distributions of the same names."""
 
-_FASTEMBED = {"numpy": "numpy", "fastembed": "fastembed"}
-_HTTP = {"numpy": "numpy"}
+_FASTEMBED = ("numpy", "fastembed")
 CHECK_LIMIT_S = 5.0
 """How long `embedding_status` waits for an endpoint."""
 
@@ -52,8 +51,6 @@ class EmbeddingStatus:
     broken (an endpoint does not answer, a setting is wrong). `what` says it, `model` is the embedder's name when known.
     """
 
-    __slots__ = ("missing", "model", "state", "what")
-
     def __init__(self, state: str, what: str, *, model: str = "", missing: tuple[str, ...] = ()) -> None:
         self.state, self.what, self.model, self.missing = state, what, model, missing
 
@@ -76,25 +73,21 @@ def open_embedder(
         return _http(settings, limit_s)
     if choice == "fastembed":
         return _fastembed(settings, threads)
-    if choice == "minilm":
-        return _minilm(settings, threads, build=build)
-    if missing_packages():
-        return None
     try:
         return _minilm(settings, threads, build=build)
-    except ProviderError:  # `embedding_status` says why
-        return None
+    except ProviderError:
+        if choice == "auto":  # `embedding_status` says why
+            return None
+        raise
 
 
 def missing_packages(*, build: bool = False) -> tuple[str, ...]:
     """The distributions that MiniLM needs and that are not installed; none of them is imported."""
-    return _missing({**RUNNING, **BUILDING} if build else RUNNING)
+    return _missing((*RUNNING, *BUILDING) if build else RUNNING)
 
 
-def _missing(wanted: Mapping[str, str]) -> tuple[str, ...]:
-    from importlib.util import find_spec
-
-    return tuple(name for module, name in wanted.items() if find_spec(module) is None)
+def _missing(wanted: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in wanted if find_spec(name) is None)
 
 
 def _needs(missing: tuple[str, ...]) -> None:
@@ -150,13 +143,11 @@ def _fastembed(settings: Settings, threads: int) -> Embedder:
     from howcome.providers.embed_fastembed import FastembedEmbedder
 
     folder = os.path.join(settings.home, "models", "fastembed")
-    embedder = FastembedEmbedder(settings.embedding_model, folder, threads)
-    embedder.name = model_name(settings)
-    return embedder
+    return FastembedEmbedder(model_name(settings), settings.embedding_model, folder, threads)
 
 
 def _http(settings: Settings, limit_s: float) -> Embedder:
-    _needs(_missing(_HTTP))
+    _needs(_missing(("numpy",)))
     from howcome.providers.embed_http import HttpEmbedder
     from howcome.providers.http_post import secret_in
 
@@ -224,18 +215,12 @@ def prefixes(settings: Settings) -> tuple[str, str]:
     """What the embedder of the settings is given before a question, and before a passage."""
     if settings.embedding not in ("http", "fastembed"):
         return "", ""
-    model = _model(settings)
-    known = next(((question, passage) for part, question, passage in KNOWN if part in model), ("", ""))
-    chosen = (settings.embedding_question_prefix, settings.embedding_passage_prefix)
-    return _spaced(chosen[0], known[0]), _spaced(chosen[1], known[1])
-
-
-def _model(settings: Settings) -> str:
-    if settings.embedding_model or settings.embedding == "http":
-        return settings.embedding_model.lower()
     from howcome.providers.base import DEFAULT_MODEL
 
-    return DEFAULT_MODEL.lower()
+    model = settings.embedding_model or ("" if settings.embedding == "http" else DEFAULT_MODEL)
+    known = next(((question, passage) for part, question, passage in KNOWN if part in model.lower()), ("", ""))
+    chosen = (settings.embedding_question_prefix, settings.embedding_passage_prefix)
+    return _spaced(chosen[0], known[0]), _spaced(chosen[1], known[1])
 
 
 def _spaced(chosen: str, known: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from howcome.errors import ProviderError
-from howcome.providers.base import DEFAULT_MODEL, FloatMatrix, readable, safe_name, unit_rows
+from howcome.providers.base import DEFAULT_MODEL, FloatMatrix, readable, unit_rows
 
 _FAILURES = (OSError, ValueError, RuntimeError, LookupError)
 """Unknown model, no network, a download that breaks off (requests and huggingface_hub raise OSErrors)."""
@@ -21,9 +21,8 @@ class FastembedEmbedder:
         ProviderError: the package is missing, does not know the model, or cannot download it.
     """
 
-    def __init__(self, model: str, folder: str, threads: int = 1) -> None:
-        self.model = model or DEFAULT_MODEL
-        self.name = safe_name("fastembed", self.model)
+    def __init__(self, name: str, model: str, folder: str, threads: int) -> None:
+        self.name, self.model = name, model or DEFAULT_MODEL
         self._engine = _engine(self.model, folder, threads)
         self.dimensions = self._run(["howcome"]).shape[1]
 

@@ -30,16 +30,18 @@ class MiniLmEmbedder:
     """
 
     def __init__(self, model: Model, threads: int = 1) -> None:
+        from tokenizers import Tokenizer
+
         self.name, self.dimensions, self.threads = model.name, model.dimensions, threads
-        self._tokenizer = _tokenizer(model)
         self._session = _session(model)
+        self._tokenizer = Tokenizer.from_file(model.path(TOKENIZER))
+        self._tokenizer.enable_truncation(model.max_tokens)
+        self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> FloatMatrix:
         """One unit row a text, in their order. Of a text the first 256 tokens are read."""
-        rows = np.empty((len(texts), self.dimensions), np.float32)
-        for place, row in enumerate(self._vectors(texts)):
-            rows[place] = row
-        return unit_rows(rows, self.name)
+        rows = np.array(list(self._vectors(texts)), np.float32)
+        return unit_rows(rows.reshape(len(texts), self.dimensions), self.name)
 
     def _vectors(self, texts: Sequence[str]) -> Iterable[NDArray[np.float32]]:
         if self.threads == 1 or len(texts) == 1:
@@ -53,15 +55,6 @@ class MiniLmEmbedder:
         ids = np.array([self._tokenizer.encode(readable(text)).ids], np.int64)
         found: NDArray[np.float32] = self._session.run(["vectors"], {"ids": ids})[0][0]
         return found
-
-
-def _tokenizer(model: Model) -> Any:  # noqa: ANN401 - tokenizers has no types of its own
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(model.path(TOKENIZER))
-    tokenizer.enable_truncation(model.max_tokens)
-    tokenizer.no_padding()
-    return tokenizer
 
 
 def _session(model: Model) -> Any:  # noqa: ANN401 - onnxruntime has no types of its own

@@ -63,7 +63,6 @@ class Neo4jGraph:
         self._user, self._password = user, password
         self._root_of, self._limit_s = root_of, limit_s
         self._rows: dict[tuple[str, str], int] = {}
-        self._files: list[tuple[str, str]] = []
 
     def files_called(self, project_id: int, names: Collection[str], stems: Collection[str]) -> list[tuple[int, str]]:
         """Files (row id, path) with one of these names or stems, in the order of their paths."""
@@ -72,12 +71,12 @@ class Neo4jGraph:
             return []
         projects = list(dict.fromkeys((root, root.rpartition("/")[2])))
         found = self._ask(_CALLED, {"projects": projects, "names": list(names), "stems": list(stems)})
-        files = [(str(project), path) for project, path in found if _is_path(path)]
-        return [(self._row(project, path), path) for project, path in files]
+        return [(self._row(str(project), path), path) for project, path in found if _is_path(path)]
 
     def neighbours(self, rows: Iterable[int]) -> list[Neighbour]:
         """The files that these import, and those that import these, each pair once; rows are those given before."""
-        files = [list(self._files[row - 1]) for row in rows]
+        known = list(self._rows)
+        files = [list(known[row - 1]) for row in rows]
         if not files:
             return []
         near = []
@@ -89,11 +88,7 @@ class Neo4jGraph:
 
     def _row(self, project: str, path: str) -> int:
         """The row id of a file, given when it is first seen."""
-        row = self._rows.get((project, path))
-        if row is None:
-            self._files.append((project, path))
-            row = self._rows[project, path] = len(self._files)
-        return row
+        return self._rows.setdefault((project, path), len(self._rows) + 1)
 
     def _ask(self, statement: LiteralString, parameters: Mapping[str, object]) -> list[list[Any]]:
         """The rows of an answer."""
@@ -121,15 +116,10 @@ class Neo4jGraph:
 
         logging.getLogger("neo4j").addHandler(logging.NullHandler())  # it would write to the error stream
         driver = neo4j.GraphDatabase.driver(
-            self.shown,
-            auth=(self._user, self._password) if self._password else None,
-            user_agent="howcome",
-            connection_timeout=self._limit_s,
-            connection_acquisition_timeout=self._limit_s,
-            max_connection_pool_size=1,
-            max_transaction_retry_time=0,
-            telemetry_disabled=True,
-        )
+            self.shown, auth=(self._user, self._password) if self._password else None, user_agent="howcome",
+            connection_timeout=self._limit_s, connection_acquisition_timeout=self._limit_s, max_connection_pool_size=1,
+            max_transaction_retry_time=0, telemetry_disabled=True,
+        )  # fmt: skip
         clock = Timer(self._limit_s, driver.close)
         clock.daemon = True
         clock.start()

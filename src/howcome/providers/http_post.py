@@ -11,8 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from email.message import Message
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlsplit
 
 from howcome.errors import ProviderError
@@ -23,7 +22,6 @@ MAX_SHOWN_CHARS, CHUNK_BYTES, MAX_LENGTH_DIGITS = 200, 1 << 16, 19
 CONNECT_LIMIT_S = 10.0
 """Who is there takes a connection at once; the answer may take all the time that there is."""
 
-Headers: TypeAlias = Message | Mapping[str, str]
 _CONTEXT = re.compile(r"context (?:size|length|window)|prompt is too long", re.IGNORECASE)
 """How endpoints say that a question is longer than the model can read (llama.cpp; OpenAI, vLLM; Anthropic)."""
 
@@ -165,7 +163,9 @@ class Endpoint:
                 raise RefusedError(f"{what}; check {self._setting}_url")
             if time.monotonic() > deadline:
                 raise TimeoutError("the answer takes too long")
-        if size_bytes < _promised_bytes(answer.headers):  # `read1` takes an early end for the end
+        said = "" if answer.headers.get("Transfer-Encoding") else answer.headers.get("Content-Length", "").strip()
+        is_number = said.isascii() and said.isdigit() and len(said) < MAX_LENGTH_DIGITS
+        if is_number and size_bytes < int(said):  # `read1` takes an early end for the end; chunks tell theirs
             raise ConnectionResetError("the connection ended in mid-answer")
         return b"".join(parts)
 
@@ -178,7 +178,9 @@ class Endpoint:
             return RefusedError(f"{shown} redirects to {target!r}; if that is right, set {setting}_url to it", status)
         if status in (408, 425, 429) or status >= 500:
             reason = f": {said}" if said and not said.startswith(("<", "{")) else ""  # no page, and nothing in JSON
-            return TryLaterError(f"{shown} fails with {status}{reason}", _wait_s(headers.get("Retry-After")))
+            wait = headers.get("Retry-After", "")  # its other form, a date, counts as not said
+            wait_s = float(wait) if wait.isascii() and wait.isdigit() else 0.0
+            return TryLaterError(f"{shown} fails with {status}{reason}", wait_s)
         if status in (400, 413) and _CONTEXT.search(said):
             return TooLongError(f"{shown} refuses with {status}: {said}; the model needs a larger context", status)
         is_key = status in (401, 403)
@@ -194,12 +196,6 @@ class Endpoint:
         if self._key:
             text = text.replace(self._key, "(key)")
         return in_one_line(_reason_in(text))
-
-
-def _promised_bytes(headers: Headers) -> int:
-    """How long an answer is by its own word; 0 when it does not say, or comes in chunks, which tell their end."""
-    said = "" if headers.get("Transfer-Encoding") else headers.get("Content-Length", "").strip()
-    return int(said) if said.isascii() and said.isdigit() and len(said) < MAX_LENGTH_DIGITS else 0
 
 
 def _reason_in(text: str) -> str:
@@ -219,7 +215,7 @@ def secret_in(variable: str, setting: str) -> str:
     Raises:
         ProviderError: it is named, and holds nothing.
     """
-    found = os.environ.get(variable, "").strip() if variable else ""
+    found = os.environ.get(variable, "").strip()
     if variable and not found:
         raise ProviderError(f"the variable {variable}, which {setting} names, is not set here: export it")
     return found
@@ -247,8 +243,3 @@ def in_one_line(text: str) -> str:
 def seconds_left(deadline: float) -> float:
     """Seconds that one step of a connection may take: 0 would mean without waiting."""
     return max(deadline - time.monotonic(), CLOSE_S)
-
-
-def _wait_s(said: str | None) -> float:
-    """Retry-After in seconds; its other form, a date, counts as not said."""
-    return float(said) if said and said.isascii() and said.isdigit() else 0.0

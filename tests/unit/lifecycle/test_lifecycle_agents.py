@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.unit.lifecycle.wiring import AGENTS, EVENT_TIMEOUTS, files, put, unwire, values, wire
 
-from howcome.clients.claude_code import client_version, require_form
+from howcome.clients.claude_code import client_version, require_tool_hooks
 from howcome.clients.registry import client_of
 from howcome.clients.wiring import READ_ONLY_TOOLS
 from howcome.errors import LifecycleError, UsageError
@@ -413,11 +413,10 @@ def test_the_version_is_what_the_client_on_path_says(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert client_version() == version
     if version and version >= (2, 1, 118):
-        require_form("mcp", version)
+        require_tool_hooks(version)
     else:
         with pytest.raises(LifecycleError, match=r"2\.1\.118 or newer"):
-            require_form("mcp", version)
-    require_form("auto", version)
+            require_tool_hooks(version)
 
 
 def test_without_a_client_the_version_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
