@@ -8,31 +8,24 @@ or when a reader of the line itself says so (`grades`). What nobody judged count
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
+from howcome.app import App
 from howcome.domain.shares import Share
+from howcome.domain.stored import Reminder
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import milliseconds_of, read_rows, rows_of, sets_with
+from howcome.evaluate.datasets import Row, milliseconds_of, read_rows, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
 from howcome.evaluate.ledger import Replayed, joined, replay
 from howcome.evaluate.note_run import Progress, distil_by_model, events_of, import_set
 from howcome.evaluate.notes import stems
-from howcome.evaluate.replay import BLOCK_TOKENS, replayed
+from howcome.evaluate.replay import BLOCK_TOKENS, Line, Moment, replayed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.app import App
-    from howcome.domain.stored import Reminder
-    from howcome.evaluate.datasets import Row
-    from howcome.evaluate.replay import Line, Moment
-
-    Judged = Mapping[object, int]
-
+Judged = Mapping[object, int]
 JUDGED = ("judged_prompts", "judged prompts")
 """The file that makes a set one of these, and what is in it."""
 

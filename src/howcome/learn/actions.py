@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from howcome.domain import events
 from howcome.domain.commands import line_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from howcome.domain.stored import StoredEvent
+from howcome.domain.stored import StoredEvent
 
 MAX_RESULT_CHARS = 20_000
 WRITTEN = ("content", "file_text", "new_string", "new_str")

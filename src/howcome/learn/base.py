@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from howcome.domain import events
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from howcome.domain.candidates import Distilled
-    from howcome.domain.stored import StoredEvent
+from howcome.domain.candidates import Distilled
+from howcome.domain.stored import StoredEvent
 
 PIECE_S = 0.05
 """Between pieces of so much work whoever distils or writes rationales may rest."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from howcome.domain import candidates
 from howcome.domain.candidates import Candidate
 from howcome.domain.events import squeeze
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.stored import StoredEvent
+from howcome.domain.stored import StoredEvent
 
 MAX_CHARS = 300
 """A memory says one thing."""

@@ -6,24 +6,19 @@ of the session itself. Summaries keep the story and drop exactly these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from os.path import commonprefix
 
 from howcome.domain import events
 from howcome.domain.commands import LOOKING
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import tokens
+from howcome.learn.actions import Action
 from howcome.learn.base import stream_of
-from howcome.learn.scene import scene_of
+from howcome.learn.scene import Scene, scene_of
 from howcome.learn.shell import commands
 from howcome.learn.sources.open_ends import todos_left
 from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Scene
 
 LAST_EVENTS = 3000
 """Of a long session so many events, the last, are looked at: some days of work."""

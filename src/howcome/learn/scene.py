@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from howcome.domain import events
 from howcome.domain.sentences import Sentence, sentences
+from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import Action, actions_of
+from howcome.learn.base import Exchange
 from howcome.learn.shell import commands
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.base import Exchange
 
 MAX_TYPED_CHARS = 1_500
 """What a person types is short; a longer prompt is a plan, a paste or a dictation of several things."""

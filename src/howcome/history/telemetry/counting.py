@@ -14,24 +14,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from howcome.domain.events import COMPACTION, ORIGIN_USER, READERS, USER_PROMPT, WRITERS
-from howcome.history.origins import edits_of
-from howcome.learn.actions import actions_of
+from howcome.domain.stored import Scope, StoredEvent
+from howcome.history.origins import Edit, edits_of
+from howcome.learn.actions import Action, actions_of
+from howcome.store.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from howcome.domain.stored import Scope, StoredEvent
-    from howcome.history.origins import Edit
-    from howcome.learn.actions import Action
-    from howcome.store.base import Store
-
-    Counted = tuple[StoredEvent, str]
-
+Counted = tuple[StoredEvent, str]
 WEEK_MS = 7 * 24 * 3_600_000
 SPINNING = 3
 """As in `recall.acting`, which says so at the moment."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from howcome.domain.shares import Share, difference_interval, pooled
 from howcome.history.telemetry.counting import TOOL
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    Counted = Mapping[str, int]
+Counted = Mapping[str, int]
 
 
 @dataclass(frozen=True)

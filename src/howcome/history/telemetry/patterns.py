@@ -11,14 +11,15 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.history.telemetry.solving import (
     FIND,
     FIRST,
@@ -34,15 +35,9 @@ from howcome.history.telemetry.solving import (
     within,
     word_in,
 )
-from howcome.learn.actions import actions_of
+from howcome.learn.actions import Action, actions_of
 from howcome.learn.command_runs import failed_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from howcome.domain.stored import Scope, StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 Said = TypeVar("Said", bound=Hashable)
 

@@ -6,17 +6,14 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import parts_of
 from howcome.domain.events import READERS
-from howcome.learn.actions import WRITTEN
+from howcome.domain.stored import StoredEvent
+from howcome.learn.actions import WRITTEN, Action
 from howcome.learn.command_runs import failed_in, mending
-
-if TYPE_CHECKING:
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
 
 WORDS_CHARS = 60
 FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
-from howcome.learn.base import LOOKAHEAD, LOOKBACK
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Stream
+from howcome.learn.draft import Draft
 from howcome.learn.sources import (
     answers,
     choices,
@@ -19,15 +22,7 @@ from howcome.learn.sources import (
 )
 from howcome.learn.sources.seen import Seen, stems
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from howcome.learn.base import Stream
-    from howcome.learn.draft import Draft
-
-    Find = Callable[[Seen], list[Draft]]
-
+Find = Callable[[Seen], list[Draft]]
 SOURCES: dict[str, Find] = {
     "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
     "answers": answers.find, "findings": findings.find, "failures": failures.find, "edits": edits.find,

@@ -6,11 +6,7 @@ import re
 
 from howcome.domain import words
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import count_words, is_question, is_whole, lasting, named, one_line, stems
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Seen, count_words, is_question, is_whole, lasting, named, one_line, stems
 
 MIN_WORDS, MAX_YES_WORDS = 5, 8
 MAX_QUESTION_CHARS, MAX_ANSWER_CHARS = 100, 190

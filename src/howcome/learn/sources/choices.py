@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+from howcome.learn.actions import Action
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.scene import ASKING
-from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.actions import Action
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Seen, one_line
 
 
 def find(seen: Seen) -> list[Draft]:

@@ -5,19 +5,14 @@ which commits were reverted.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from howcome.domain import words
 from howcome.domain.memories import REVERTED
+from howcome.domain.stored import StoredEvent
 from howcome.learn.draft import Draft, quoted
 from howcome.learn.shell import commands
-from howcome.learn.sources.seen import lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Seen, lasting, named, one_line
 
 MAX_SUBJECT_CHARS, MAX_LINE_CHARS = 90, 190
 

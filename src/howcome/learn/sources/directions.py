@@ -9,15 +9,19 @@ counts when the agent changed something after it, one that refuses a call never.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from howcome.domain import words
 from howcome.domain.candidates import WISH
 from howcome.domain.sentences import sentences
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
+from howcome.learn.actions import Action
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.scene import ASKING, PLANNERS
+from howcome.learn.scene import ASKING, PLANNERS, Said
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import (
+    Seen,
     base_names,
     count_words,
     is_of_the_moment,
@@ -30,15 +34,6 @@ from howcome.learn.sources.seen import (
     stems,
 )
 from howcome.learn.taking_back import partings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4
 MIN_TASK_WORDS = 18

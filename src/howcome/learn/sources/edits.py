@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
+from howcome.learn.actions import Action
 from howcome.learn.draft import Draft
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.actions import Action
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Seen
 
 MAX_LATER = 12
 """Calls after a failed edit among which the one that worked is looked for."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
+from howcome.learn.actions import Action
 from howcome.learn.draft import Draft
-from howcome.learn.shell import commands
-from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.learn.actions import Action
-    from howcome.learn.shell import Command
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.shell import Command, commands
+from howcome.learn.sources.seen import Seen, one_line
 
 MAX_LATER = 12
 """Calls after a failure among which its mending is looked for."""

@@ -5,18 +5,14 @@ No guess, nothing that the agent takes back soon after; of an exchange the last 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from howcome.domain import events, words
+from howcome.domain.stored import StoredEvent
+from howcome.learn.actions import Action
 from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import base_names, is_whole, lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said, Scene
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.scene import Said, Scene
+from howcome.learn.sources.seen import Seen, base_names, is_whole, lasting, named, one_line
 
 MAX_SAID_CHARS = 700
 """What is longer is a report."""

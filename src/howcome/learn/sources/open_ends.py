@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from howcome.domain import words
+from howcome.learn.actions import Action
 from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.scene import Said
+from howcome.learn.sources.seen import Seen, lasting, named, one_line
 
 MAX_TEXT_CHARS, MAX_HEAD_CHARS = 240, 30
 _LISTS = frozenset(("todowrite", "update_plan", "write_todos"))

@@ -13,12 +13,8 @@ from howcome.domain import words
 from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.domain.sentences import without_markdown
 from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import count_words, is_whole, lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.scene import Said
+from howcome.learn.sources.seen import Seen, count_words, is_whole, lasting, named, one_line
 
 MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from howcome.domain import events, words
-from howcome.domain.sentences import without_markdown
+from howcome.domain.sentences import Sentence, without_markdown
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import anchors
-from howcome.learn.base import LOOKAHEAD
-from howcome.learn.scene import Scene, scene_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from howcome.domain.sentences import Sentence
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.base import Exchange
-    from howcome.learn.scene import Said
+from howcome.learn.actions import Action
+from howcome.learn.base import LOOKAHEAD, Exchange
+from howcome.learn.scene import Said, Scene, scene_of
 
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6
