@@ -183,12 +183,7 @@ class Pool:
         return dict(Counter(memory.type for memory in found).most_common())
 
     def ask_shown(
-        self,
-        data: DataSet,
-        progress: Callable[[str], None],
-        ranking: Ranking | None = None,
-        *,
-        with_memories: bool,
+        self, data: DataSet, progress: Callable[[str], None], ranking: Ranking | None = None, *, with_memories: bool
     ) -> list[Measured]:
         """Every question by what a search shows, one list of events and memories; a memory stands for what it cites.
 

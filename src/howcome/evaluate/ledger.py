@@ -7,15 +7,15 @@ could have met is one that a different command solved, after the same had failed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from howcome.app import App
 from howcome.domain.commands import Failure, numbers_of, parts_of
 from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
-from howcome.learn.actions import Action, actions_of
-from howcome.learn.command_runs import MAX_LATER, failed_in, mending
+from howcome.learn.actions import Action
+from howcome.learn.command_runs import commands_of, failed_in, mending
 from howcome.recall.acting import Mended
 
 
@@ -81,7 +81,7 @@ def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Re
     """Asks the ledger at each failed command, by what earlier sessions had done until then."""
     found = Replayed()
     known: dict[int, set[str]] = {}
-    moments = [moment for name, events in told.items() for moment in _moments(name, events)]
+    moments = [(name, *moment) for name, events in told.items() for moment in commands_of(events)]
     for session, action, later in sorted(moments, key=lambda moment: moment[1].call.order_ms):
         then_ms = action.call.order_ms
         ahead = app.search.before_run(action.command, cwd=root, session=session, then_ms=then_ms)
@@ -100,15 +100,6 @@ def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Re
         for number in numbers:
             known.setdefault(number, set()).add(session)
     return found
-
-
-def _moments(session: str, told: Sequence[StoredEvent]) -> Iterator[tuple[str, Action, Sequence[Action]]]:
-    """Each command that a session ran, with the calls after it."""
-    for agent in dict.fromkeys(event.agent_id for event in told):
-        actions = actions_of([event for event in told if event.agent_id == agent])
-        for place, action in enumerate(actions):
-            if action.is_shell and action.result is not None:
-                yield session, action, actions[place + 1 : place + 1 + MAX_LATER]
 
 
 def _case(

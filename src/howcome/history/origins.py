@@ -141,7 +141,7 @@ def committing(calls: Sequence[StoredEvent], commit: Commit) -> StoredEvent | No
     actions = {event.tool_use_id: Action(event, 0) for event in calls if event.kind == events.TOOL_CALL}
     for event in calls:
         if event.kind == events.TOOL_RESULT and event.tool_use_id in actions:
-            actions[event.tool_use_id].answer(event, 0)
+            actions[event.tool_use_id].answer(event)
     made = [one for one in actions.values() if not one.has_failed and _messages(one.command)]
     by_hash = [one for one in made if any(commit.hash.startswith(name) for name in _HASH.findall(one.output))]
     by_subject = [one for one in made if commit.subject and _says(one, commit.subject)]

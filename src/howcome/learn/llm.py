@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import fsum
@@ -148,10 +149,7 @@ def _by_words(told: Sequence[StoredEvent], others: Sequence[Memory]) -> list[Mem
     """Memories that share words with the messages, by how rare these are among all, over the root of their number."""
     said = Statement(" ".join(event.text or event.excerpt for event in told if event.kind in events.TURN_KINDS)).words
     words = {memory.row: Statement(memory.text).words for memory in others}
-    counts: dict[str, int] = {}
-    for each in words.values():
-        for word in each:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for each in words.values() for word in each)
     shares = {row: fsum(1 / counts[word] for word in each & said) for row, each in words.items()}
     scores = {row: share / len(words[row] or "-") ** 0.5 for row, share in shares.items()}
     near = [memory for memory in others if scores[memory.row]]
@@ -185,7 +183,7 @@ def _turn(event: StoredEvent, room: int) -> str:
     who = "agent" if event.kind == events.ASSISTANT_TEXT else "user"
     if event.kind == events.USER_PROMPT and event.origin != events.ORIGIN_USER:
         who = "not the user"
-    return f"{who}: {_ends((event.text or '').strip(), room)}"
+    return f"{who}: {ends((event.text or '').strip(), room, (room - 3) // 2)}"
 
 
 def _deed(event: StoredEvent) -> str:
@@ -218,9 +216,6 @@ def _room(lengths: Sequence[int]) -> int:
     return TURNS_CHARS
 
 
-def _ends(text: str, most: int) -> str:
-    """A text, or its first and its last half."""
-    if len(text) <= most:
-        return text
-    head = (most - 3) // 2
-    return f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"
+def ends(text: str, most: int, head: int) -> str:
+    """A text, or so many characters of its beginning and the rest of what there is room for from its end."""
+    return text if len(text) <= most else f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"

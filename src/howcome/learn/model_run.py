@@ -10,8 +10,9 @@ somebody asks for it again.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,16 +20,14 @@ from howcome.clients.spool import locked
 from howcome.domain import events
 from howcome.domain.distil_batches import MAX_FAILURES, PENDING, Batch, MemoryChange
 from howcome.domain.events import squeeze
-from howcome.domain.memories import Memory, MemoryFilter
-from howcome.domain.reconciliation import Known
+from howcome.domain.memories import MemoryFilter
 from howcome.domain.spending import DISTIL
-from howcome.domain.stored import Scope, StoredEvent
+from howcome.domain.stored import Scope
 from howcome.errors import OverBudgetError, ProviderError, StoreLockedError, WrongShapeError
 from howcome.learn.batches import MOST_CHARS, TOOL_CHARS, close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.meaning import Meaning
 from howcome.learn.operations import SenselessError, Weighing, proposals_in
-from howcome.learn.reconcile import Near
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.providers.llm_adapter import DeclinedError, NotYetError
@@ -76,7 +75,7 @@ class ModelReport:
     forgotten: int = 0
     duplicates: int = 0
     contradictions: int = 0
-    rejected: dict[str, int] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
     problem: str = ""
     pause_s: int = 0
     is_whole: bool = True
@@ -180,11 +179,10 @@ class ModelDistillation:
     def _asking(self, wait_s: float) -> Iterator[bool]:
         """Whether nobody else asks a model for batches now; nobody else does until the block ends."""
         with ExitStack() as held:
-            try:
+            is_ours = False
+            with suppress(StoreLockedError):
                 held.enter_context(locked(os.path.join(os.path.dirname(self._store.path), LOCK_NAME), wait_s))
                 is_ours = True
-            except StoreLockedError:
-                is_ours = False
             yield is_ours
 
     # -- one batch -------------------------------------------------------------------------------------------------
@@ -195,7 +193,10 @@ class ModelDistillation:
         every = self._store.memories.select(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
         known = [memory for memory in every if not memory.is_outside]
         before = main_events(batch.session, 0, batch.first_row - 1)
-        shown = Shown(told, remembered(told, before, known, self._near_by_meaning(told, known, rest)), before)
+        meaning, said = self._meaning(), [event.text or "" for event in told if event.kind in events.TURN_KINDS]
+        live = {memory.key: memory.text for memory in known if memory.is_live}
+        near = meaning.nearest([text[:EMBEDDED_CHARS] for text in said], live, rest) if meaning else []
+        shown = Shown(told, remembered(told, before, known, near), before)
         if not rest():
             report.is_whole = False
             return
@@ -209,11 +210,11 @@ class ModelDistillation:
             self._failed(batch, error, report)
             return
         self._failures = 0
-        changes = weighing.changes(proposals, shown, lambda new: self._near(new, rest))
+        changes = weighing.changes(proposals, shown, lambda new: meaning.near(new, rest) if meaning else None)
         self._finish(batch, model.name, changes, weighing.rejected, report)
 
     def _finish(
-        self, batch: Batch, name: str, changes: list[MemoryChange], rejected: dict[str, int], report: ModelReport
+        self, batch: Batch, name: str, changes: list[MemoryChange], rejected: Counter[str], report: ModelReport
     ) -> None:
         applied = self._store.distil_batches.finish(batch, name, changes, self._now_ms())
         if applied is None:  # another process was faster
@@ -221,19 +222,7 @@ class ModelDistillation:
         report.done += 1
         for counted in ("added", "updated", "forgotten", "duplicates", "contradictions"):
             setattr(report, counted, getattr(report, counted) + getattr(applied, counted))
-        for reason, count in {**rejected, **({"gone": applied.gone} if applied.gone else {})}.items():
-            report.rejected[reason] = report.rejected.get(reason, 0) + count
-
-    def _near_by_meaning(self, told: list[StoredEvent], known: list[Memory], rest: Rest) -> list[bytes]:
-        meaning = self._meaning()
-        if meaning is None:
-            return []
-        said = [(event.text or "")[:EMBEDDED_CHARS] for event in told if event.kind in events.TURN_KINDS]
-        return meaning.nearest(said, {memory.key: memory.text for memory in known if memory.is_live}, rest)
-
-    def _near(self, new: Known, rest: Rest) -> Near | None:
-        meaning = self._meaning()
-        return None if meaning is None else meaning.near(new, rest)
+        report.rejected.update(rejected, **({"gone": applied.gone} if applied.gone else {}))
 
     # -- failures --------------------------------------------------------------------------------------------------
     def _failed(self, batch: Batch, error: ProviderError, report: ModelReport) -> None:

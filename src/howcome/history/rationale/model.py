@@ -16,6 +16,7 @@ from howcome.errors import OverBudgetError, ProviderError
 from howcome.history.rationale.done import Deeds
 from howcome.history.rationale.rules import least_trusted
 from howcome.learn.base import Exchange
+from howcome.learn.llm import ends
 from howcome.learn.scene import Scene
 from howcome.store.base import Store
 
@@ -98,24 +99,15 @@ def question(exchange: Exchange) -> str:
     """What a model is asked of an exchange."""
     scene = Scene(exchange)
     prompt = (exchange.prompt.text or "") if exchange.prompt is not None else ""
-    deeds = Deeds(scene)
+    replies = "\n".join(said.text for said in scene.agent_said())
     calls = [f"- {event.tool}: {event.summary}" for event in exchange.events if event.kind == events.TOOL_CALL]
-    done = deeds.told("")
-    parts = [
-        ("The programmer asked", _ends(prompt, PROMPT_CHARS)),
-        ("The agent said", _ends("\n".join(said.text for said in scene.agent_said()), REPLIES_CHARS)),
+    parts = [  # replies conclude at their end
+        ("The programmer asked", ends(prompt, PROMPT_CHARS, PROMPT_CHARS // 4)),
+        ("The agent said", ends(replies, REPLIES_CHARS, REPLIES_CHARS // 4)),
         ("It called", "\n".join(calls[-CALLS:])),
-        ("In short", done),
+        ("In short", Deeds(scene).told("")),
     ]
     return _QUESTION + "\n\n".join(f"{title}:\n{text}" for title, text in parts if text)
-
-
-def _ends(text: str, most: int) -> str:
-    """A text, or a quarter of it from its beginning and the rest from its end, where replies conclude."""
-    if len(text) <= most:
-        return text
-    head = most // 4
-    return f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"
 
 
 def _made_up(text: str, exchange: Exchange) -> bool:

@@ -27,10 +27,7 @@ LATE = 0.7
 
 _LABELS = (
     (
-        re.compile(
-            r"(?:the )?(?:root )?cause|why\b.*|(?:the )?reason(?:ing)?|rationale|motivation",
-            re.IGNORECASE,
-        ),
+        re.compile(r"(?:the )?(?:root )?cause|why\b.*|(?:the )?reason(?:ing)?|rationale|motivation", re.IGNORECASE),
         CAUSE,
     ),
     (

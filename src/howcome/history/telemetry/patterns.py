@@ -35,7 +35,7 @@ from howcome.history.telemetry.solving import (
     within,
     word_in,
 )
-from howcome.learn.actions import Action, actions_of
+from howcome.learn.actions import Action, actions_by_agent
 from howcome.learn.command_runs import failed_in
 from howcome.store.base import Store
 
@@ -205,12 +205,11 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
     for said, one in every:
         if len(tools[said]) < TOOLS and one.what:
             stems = set(store.index.analyze(said)) or {said}
-            of_tool = classes[one.tool]
-            alike = [failed for other, failed in of_tool if _are_alike(stems, other)]
-            if alike:
-                alike[0].append(one)
+            alike = (failed for other, failed in classes[one.tool] if _are_alike(stems, other))
+            if (first := next(alike, None)) is not None:
+                first.append(one)
             else:
-                of_tool.append((stems, [one]))
+                classes[one.tool].append((stems, [one]))
     found = _joined([pair for of_tool in classes.values() for pair in of_tool])
     for pattern in found:
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
@@ -256,13 +255,11 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
 
 def failures_of(told: Sequence[StoredEvent], worked: set[tuple[str, str]]) -> Iterator[tuple[str, Failed]]:
     """The failures of a session that say something, with what they say, masked; `worked` gets what did: tool, word."""
-    for agent in dict.fromkeys(event.agent_id for event in told):
-        actions = actions_of([event for event in told if event.agent_id == agent])
+    for actions in actions_by_agent(told):
         for place, action in enumerate(actions):
             if action.has_succeeded and not action.is_shell:
-                worked.update(
-                    (action.call.tool or "", word) for word in _QUOTED.findall(action.call.text or "", 0, 500)
-                )
+                quoted = _QUOTED.findall(action.call.text or "", 0, CALL_CHARS)
+                worked.update((action.call.tool or "", word) for word in quoted)
             tool, what, said = _complaint(action) if action.has_failed else ("", "", "")
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:

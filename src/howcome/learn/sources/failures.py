@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
 from howcome.learn.actions import Action
+from howcome.learn.command_runs import MAX_LATER
 from howcome.learn.draft import Draft
 from howcome.learn.shell import Command, commands
 from howcome.learn.sources.seen import Seen, one_line
-
-MAX_LATER = 12
-"""Calls after a failure among which its mending is looked for."""
 
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _ONE_OF_ITS_KIND = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{7,40}\b|\d{3,}")
@@ -28,7 +26,8 @@ def find(seen: Seen) -> list[Draft]:
         if not failed.is_shell or not failed.has_failed or failed.result is None or failed.output.startswith(NOT_RUN):
             continue
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
-        line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in HOOKED)
+        is_hooked = bool(ran) and " ".join(ran[-1].name.split()[:2]) in HOOKED
+        line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
         mended = _otherwise(ran[-1], later) if is_general and line else None
@@ -38,10 +37,6 @@ def find(seen: Seen) -> list[Draft]:
             text = f"`{one_line(str(ran[-1]), MAX_COMMAND_CHARS)}` failed: {said}. {text}"
             found.append(Draft("failure", text, [failed.result], witnesses=[failed.call, action.call]))
     return found
-
-
-def _subcommand(command: Command) -> str:
-    return " ".join(command.name.split()[:2])
 
 
 def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
