@@ -41,13 +41,12 @@ class Draft:
         self.type, self.text, self.sources, self.witnesses = type, squeeze(text, MAX_CHARS), sources, witnesses
         self.subject, self.origin = subject, origin
 
-    @property
-    def candidate(self) -> Candidate:
-        """The candidate that it proposes."""
+    def candidate_of(self, source: str) -> Candidate:
+        """The candidate that a source of this name proposes with it."""
         cited = [event.id for event in (*self.sources, *self.witnesses)][:MAX_CITED]
         origin = self.origin or candidates.least_trusted(event.origin for event in self.sources)
         ts_ms = max((event.ts_ms or event.order_ms for event in self.sources), default=0)
-        return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject)
+        return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject, source=source)
 
 
 def quoted(text: str) -> str:

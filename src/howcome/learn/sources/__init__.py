@@ -55,16 +55,10 @@ class SourceDistiller:
         for name, find in self._sources.items():
             for draft in find(seen):
                 said = stems(draft.text)
-                if any(_says_again(said, other) for source, other in told if source != name):
+                others = [other for source, other in told if source != name]
+                if any(len(said & other) >= REPEATED_SHARE * min(len(said), len(other)) for other in others):
                     found.reject(candidates.REPEATED)
                     continue
                 told.append((name, said))
-                candidate = draft.candidate
-                candidate.source = name
-                found.candidates.append(candidate)
+                found.candidates.append(draft.candidate_of(name))
         return found
-
-
-def _says_again(said: set[str], earlier: set[str]) -> bool:
-    """Whether one source says of an exchange what an earlier one says."""
-    return len(said & earlier) >= REPEATED_SHARE * min(len(said), len(earlier))

@@ -27,24 +27,23 @@ def _asked(seen: Seen) -> list[Draft]:
     said = seen.words
     if said is None or not said.is_typed or not is_question(said.text) or count_words(said.text) < MIN_WORDS:
         return []
-    final = [one for one in seen.replies if one.is_final]
-    if not final or seen.scene.edited:
+    final = next((one for one in reversed(seen.replies) if one.is_final), None)
+    if final is None or seen.scene.edited:
         return []
     wanted = stems(said.text)
     weighed = []
-    for place, line in enumerate(lasting(final[-1])):
-        if not is_whole(line) or _LINES.search(line):
-            continue
+    for place, line in enumerate(lasting(final)):
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has(line, "causes") - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
-        if weight > MIN_WEIGHT and not seen.is_taken_back(line, final[-1]):
-            weighed.append((weight, line, final[-1]))
+        is_clear = weight > MIN_WEIGHT and is_whole(line) and not _LINES.search(line)
+        if is_clear and not seen.is_taken_back(line, final):
+            weighed.append((weight, line, final))
     best = seen.best(weighed)
     if best is None or seen.is_changed_later(best[0]):
         return []
     asked = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: "
     text = f"{asked}{one_line(best[0], MAX_CHARS - len(asked))}"
-    return [Draft("discovery", text, [final[-1].event], witnesses=[said.event])]
+    return [Draft("discovery", text, [final.event], witnesses=[said.event])]
 
 
 def _confirmed(seen: Seen) -> list[Draft]:

@@ -47,11 +47,8 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
             return None
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
+            is_other = is_wrapped or (now.name == was.name and now.words != was.words)
             worked = one_line(str(now), MAX_COMMAND_CHARS)
-            if (
-                worked != shown
-                and not is_unchecked(now.words)
-                and (is_wrapped or (now.name == was.name and now.words != was.words))
-            ):
+            if is_other and worked != shown and not is_unchecked(now.words):
                 return f"`{worked}` worked.", action
     return None

@@ -65,13 +65,10 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
             and not words.has(text, "before")  # what the plan is about to change
             and not (text[0] in "`(" or text[0].islower())
         ):
-            weighed.append((weight, place, text))
-    weighed.sort(key=lambda one: (-one[0], one[1]))
-    own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
-    return [
-        Draft(_type(text), f"{head}: {text}", [said.event], origin=ORIGIN_ASSISTANT)
-        for text in islice(own, MAX_FROM_ONE)
-    ]
+            weighed.append((-weight, place, text))
+    own = (text for *_, text in sorted(weighed) if said.is_user or not seen.is_repeated(text, said.event))
+    told = ((_type(text), f"{head}: {text}") for text in islice(own, MAX_FROM_ONE))
+    return [Draft(kind, text, [said.event], origin=ORIGIN_ASSISTANT) for kind, text in told]
 
 
 def _type(text: str) -> str:

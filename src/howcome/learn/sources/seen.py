@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from howcome.domain import events, words
-from howcome.domain.sentences import Sentence, without_markdown
+from howcome.domain.sentences import without_markdown
 from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import anchors
@@ -66,22 +66,25 @@ class Seen:
     Attributes:
         scene: What was said and done in it.
         before: The exchange before it, None where the stream begins with it.
-        later: Those after it, as far as one may look.
+        is_last: Whether there is none after it.
     """
 
-    __slots__ = ("_earlier", "_retractions", "before", "later", "scene")
+    __slots__ = ("_earlier", "_later", "_retractions", "before", "is_last", "scene")
 
     def __init__(self, exchange: Exchange, earlier: Sequence[Exchange], later: Sequence[Exchange]) -> None:
         self.scene, self._earlier = scene_of(exchange), earlier
         self.before = scene_of(earlier[-1]) if earlier else None
-        self.later = _Later(later)
+        self._later, self.is_last = later, not later
         self._retractions: list[tuple[int, set[str]]] | None = None
+
+    def later(self, count: int) -> Iterator[Scene]:
+        """The next few exchanges, as far as one may look."""
+        return map(scene_of, self._later[:count])
 
     @property
     def words(self) -> Said | None:
         """What the user said to begin the exchange."""
-        found = self.scene.user_said() if self.scene.exchange.prompt is not None else []
-        return found[0] if found else None
+        return next(iter(self.scene.user_said()), None) if self.scene.exchange.prompt is not None else None
 
     @property
     def replies(self) -> list[Said]:
@@ -140,35 +143,19 @@ class Seen:
     def is_changed_later(self, line: str) -> bool:
         """Whether a change that follows soon touches what a line names: how things are is then how they were."""
         names = {name.strip("`()") for name in anchors.STRONG.findall(line)} - {""}
-        changes = (one for scene in self.later.first(LOOKAHEAD) for one in scene.actions if one.is_edit)
+        changes = (one for scene in self.later(LOOKAHEAD) for one in scene.actions if one.is_edit)
         return any(name in (one.call.text or "") for one in changes for name in names)
 
     def is_taken_back(self, line: str, said: Said) -> bool:
         """Whether the agent says soon after that it was wrong about the same things."""
         if self._retractions is None:
-            later = (one for scene in self.later.first(TAKEN_BACK_WITHIN) for one in replies_of(scene))
+            later = (one for scene in self.later(TAKEN_BACK_WITHIN) for one in replies_of(scene))
             told = [(one.place, one.text) for one in self.replies] + [(_LATER, one.text) for one in later]
             self._retractions = [
                 (place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in told if words.begins(text, "retracts")
             ]
         wanted = stems(line)
         return any(place > said.place and len(wanted & about) >= SHARED_STEMS for place, about in self._retractions)
-
-
-class _Later:
-    """The scenes of later exchanges, read when they are asked for."""
-
-    __slots__ = ("_exchanges",)
-
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self._exchanges = exchanges
-
-    def __bool__(self) -> bool:
-        return bool(self._exchanges)
-
-    def first(self, count: int) -> Iterable[Scene]:
-        """The next few."""
-        return (scene_of(exchange) for exchange in self._exchanges[:count])
 
 
 def replies_of(scene: Scene) -> list[Said]:
@@ -179,21 +166,15 @@ def replies_of(scene: Scene) -> list[Said]:
 def lasting(said: Said) -> list[str]:
     """The sentences of a text that say something by themselves: no lists' heads, steps, guesses, questions."""
     if said.lasting is None:
-        said.lasting = _lasting(said.sentences)
+        said.lasting = [sentence.text for sentence in said.sentences if _lasts(sentence.text)]
     return said.lasting
 
 
-def _lasting(told: Iterable[Sentence]) -> list[str]:
-    found = []
-    for sentence in told:
-        line = sentence.text
-        if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
-            continue
-        if words.begins(line, "narrates", "dangles", "passes"):
-            continue
-        if not words.has(line, "guesses") and not is_of_the_moment(line):
-            found.append(line)
-    return found
+def _lasts(line: str) -> bool:
+    if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
+        return False
+    passes = words.begins(line, "narrates", "dangles", "passes") or words.has(line, "guesses")
+    return not passes and not is_of_the_moment(line)
 
 
 def is_of_the_moment(line: str) -> bool:
