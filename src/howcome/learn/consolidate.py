@@ -96,7 +96,9 @@ class Consolidation:
         ways = [(other, one)] if is_one or covers(said, also) else []
         ways += [(one, other)] if is_one or covers(also, said) else []
         for memory, kept in sorted(ways, key=lambda way: _weight(way[1]), reverse=True):
-            if _may_stand(kept, memory) and self._is_found(kept, memory):
+            # nothing takes the place of a person's words but a person's
+            may_stand = kept.supersedes is None and _weight(kept)[:2] >= _weight(memory)[:2]
+            if may_stand and self._is_found(kept, memory):
                 return Step(MERGED, memory, kept)
         return None
 
@@ -139,11 +141,6 @@ def _near(statements: Sequence[Statement]) -> set[tuple[int, int]]:
 def _weight(memory: Memory) -> tuple[bool, bool, int, int]:
     """What stays of two that say the same: what somebody keeps, then the user's, then what was said last."""
     return memory.source == HAND, memory.origin == ORIGIN_USER, memory.said_ms or memory.created_ms, memory.row
-
-
-def _may_stand(kept: Memory, memory: Memory) -> bool:
-    """Whether one may take another's place: nothing takes a person's words but a person's."""
-    return _weight(kept)[:2] >= _weight(memory)[:2] and kept.supersedes is None
 
 
 def _users_last(one: Memory, other: Memory) -> Memory | None:

@@ -91,7 +91,8 @@ class Shown:
         self.texts = [event.text or line if event.kind in events.TURN_KINDS else line for event, line in lines]
         self.memories: dict[str, Memory] = {}
         for memory in remembered:
-            self.memories.setdefault(_label(memory.text), memory)
+            label = blake2b(normalized(memory.text).encode(), digest_size=2).hexdigest()  # the same in whatever store
+            self.memories.setdefault(f"m{label}", memory)
         is_users = (events.USER_PROMPT, events.ORIGIN_USER)
         self.before = [event for event in before if (event.kind, event.origin) == is_users]
 
@@ -161,29 +162,19 @@ def _described(memory: Memory) -> str:
     return f"({memory.type}, {day}, from {memory.origin}) {squeeze(memory.text, SHOWN_CHARS)}"
 
 
-def _label(text: str) -> str:
-    """What a memory is called in a question: the same whoever asks, and in whatever store."""
-    return "m" + blake2b(normalized(text).encode(), digest_size=2).hexdigest()
-
-
 def _lines(told: Iterable[StoredEvent]) -> list[tuple[StoredEvent, str]]:
     """What of some events is shown, each as it is; long messages are cut in the middle, where they say least."""
     every = list(told)
     room = _room([len(event.text or "") for event in every if event.kind in events.TURN_KINDS])
     found: list[tuple[StoredEvent, str]] = []
     for event in every:
-        line = _turn(event, room) if event.kind in events.TURN_KINDS else _deed(event)
-        is_again = found and found[-1][1] == line and event.kind not in events.TURN_KINDS  # edits of one file
-        if line and not is_again:
+        if event.kind in events.TURN_KINDS:
+            is_users = event.origin == events.ORIGIN_USER
+            who = "agent" if event.kind == events.ASSISTANT_TEXT else "user" if is_users else "not the user"
+            found.append((event, f"{who}: {ends((event.text or '').strip(), room, (room - 3) // 2)}"))
+        elif (line := _deed(event)) and not (found and found[-1][1] == line):  # edits of one file
             found.append((event, line))
     return found
-
-
-def _turn(event: StoredEvent, room: int) -> str:
-    who = "agent" if event.kind == events.ASSISTANT_TEXT else "user"
-    if event.kind == events.USER_PROMPT and event.origin != events.ORIGIN_USER:
-        who = "not the user"
-    return f"{who}: {ends((event.text or '').strip(), room, (room - 3) // 2)}"
 
 
 def _deed(event: StoredEvent) -> str:

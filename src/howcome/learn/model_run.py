@@ -41,7 +41,6 @@ Rest = Callable[[], bool]
 LOCK_NAME = "distil.lock"
 """Whoever asks a model holds it: two that distil do not pay for the same batch. The kernel gives it back at death."""
 
-PAUSE_MS, MAX_PAUSE_MS = 5 * 60_000, 3_600_000
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not these batches that it fails at."""
 
@@ -246,8 +245,7 @@ class ModelDistillation:
         self._leave_alone(problem, getattr(error, "wait_s", 0.0), report)
 
     def _leave_alone(self, problem: str, wait_s: float, report: ModelReport) -> None:
-        now_ms, pause_ms = self._now_ms(), min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
-        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
+        pause_ms = self._store.model_answers.leave_alone(self._known_as, self._now_ms(), wait_s, problem)
         report.problem, report.pause_s = problem, pause_ms // 1000
 
     def _pause(self) -> tuple[str, int]:
@@ -257,10 +255,8 @@ class ModelDistillation:
         if self._store.spending.stopped_ms() is not None:
             return STOPPED, 0
         now_ms = self._now_ms()
-        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
-        if pause is None or pause[0] - now_ms > MAX_PAUSE_MS:
-            return "", 0
-        return pause[1], (pause[0] - now_ms + 999) // 1000
+        pause = self._store.model_answers.left_alone(self._known_as, now_ms)
+        return (pause[1], (pause[0] - now_ms + 999) // 1000) if pause is not None else ("", 0)
 
 
 def _is_about(error: ProviderError) -> bool:

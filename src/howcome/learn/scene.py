@@ -21,6 +21,7 @@ ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request
 _SAID = ((events.ASSISTANT_TEXT, events.ORIGIN_ASSISTANT), (events.USER_PROMPT, events.ORIGIN_USER))
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
 MESSAGE = ("-m", "-am", "--message", "--body", "-b")
+_BROKEN = re.compile(r"(?<=[\w,;:)`])\n(?=[a-z(`])")  # where a paragraph was broken at a width
 _TRAILER = re.compile(
     r"^(?:[A-Z][A-Za-z-]+-[Bb]y: .*|.*Generated with .*|[A-Z][A-Za-z]+-[A-Z][A-Za-z-]+: \S+)$", re.MULTILINE
 )
@@ -131,12 +132,8 @@ def _written(action: Action) -> list[Said]:
         return []
     published = [one for one in commands(action.command) if one.name.startswith(_PUBLISHED)]
     found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
-    return [Said(action.call, action.place, text=_TRAILER.sub("", _unwrapped(text)), is_final=True) for text in found]
-
-
-def _unwrapped(text: str) -> str:
-    """A message whose lines were broken at a width, with each paragraph on one line."""
-    return re.sub(r"(?<=[\w,;:)`])\n(?=[a-z(`])", " ", text.replace("\\`", "`"))
+    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in found)
+    return [Said(action.call, action.place, text=_TRAILER.sub("", text), is_final=True) for text in unwrapped]
 
 
 def _is_paste(text: str) -> bool:

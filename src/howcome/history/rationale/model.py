@@ -28,8 +28,6 @@ PROMPT_CHARS = 4000
 REPLIES_CHARS = 6000
 CALLS = 40
 MIN_TEXT_CHARS = 40
-PAUSE_MS = 5 * 60_000
-MAX_PAUSE_MS = 3_600_000
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not this exchange that it fails at."""
 
@@ -58,7 +56,8 @@ class Asking:
     ) -> None:
         self._model, self._store, self._redact, self._now_ms = model, store, redact, now_ms
         self._known_as, self._failures = known_as, 0
-        self.name, self.problem = model.name, self._pause()
+        pause = store.model_answers.left_alone(known_as, now_ms())
+        self.name, self.problem = model.name, pause[1] if pause is not None else ""
 
     def rationale(self, exchange: Exchange) -> Rationale | None:
         """What the model says of an exchange; None when it is nothing of use. `problem` says when to stop asking."""
@@ -84,15 +83,8 @@ class Asking:
         wait_s = getattr(error, "wait_s", None)
         if wait_s is None and self._failures < MOST_FAILURES:
             return
-        now_ms, self.problem = self._now_ms(), self._redact(str(error))
-        pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * (wait_s or 0.0))))
-        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, self.problem)
-
-    def _pause(self) -> str:
-        """Why the model is left alone now, '' when it is not."""
-        now_ms = self._now_ms()
-        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
-        return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
+        self.problem = self._redact(str(error))
+        self._store.model_answers.leave_alone(self._known_as, self._now_ms(), wait_s or 0.0, self.problem)
 
 
 def question(exchange: Exchange) -> str:
