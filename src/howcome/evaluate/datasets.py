@@ -163,6 +163,13 @@ def _checked(row: object, fields: Sequence[str], where: str) -> Row:
     return row
 
 
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    """Writes objects as JSON Lines; the path."""
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return path
+
+
 def find(folder: Path, stem: str) -> Path | None:
     """`stem.jsonl` or `stem.jsonl.gz` in a folder, when it is there."""
     paths = (folder / f"{stem}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
@@ -294,11 +301,8 @@ def _conversation(row: Row, within: str) -> Conversation:
 
 def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversation]) -> Corpus:
     def write(where: Path) -> list[Path]:
-        path = where / "sessions.jsonl"
-        with path.open("w", encoding="utf-8") as stream:
-            for record in (record for session in sessions for record in _records(session, name)):
-                stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-        return [path]
+        records = (record for session in sessions for record in _records(session, name))
+        return [write_rows(where / "sessions.jsonl", records)]
 
     turns = {(session.session, at): turn.id for session in sessions for at, turn in session.timed()}
     return Corpus(name, questions, write, turns)

@@ -7,7 +7,7 @@ could have met is one that a different command solved, after the same had failed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from howcome.app import App
@@ -41,6 +41,9 @@ class Replayed:
     cases: list[Case] = field(default_factory=list)
     ahead: list[Case] = field(default_factory=list)
 
+    def __add__(self, other: Replayed) -> Replayed:
+        return Replayed(self.failed + other.failed, self.cases + other.cases, self.ahead + other.ahead)
+
     def figures(self) -> dict[str, Share | float]:
         """Shares of what it said (right), of distinct signatures, and of repeats that a different command solved."""
         said = [case for case in self.cases if case.said]
@@ -50,11 +53,11 @@ class Replayed:
             by.setdefault(case.signature, []).append(case.is_right)
         return {
             "spoke": Share(len(said), self.failed),
-            "right": Share(sum(case.is_right for case in said), len(said)),
+            "right": Share.among(case.is_right for case in said),
             "signatures": float(len(by)),
             "right_by_signature": sum(sum(one) / len(one) for one in by.values()) / len(by) if by else 0.0,
-            "met": Share(sum(bool(case.said) for case in repeats), len(repeats)),
-            "ahead": Share(sum(case.is_right for case in self.ahead), len(self.ahead)),
+            "met": Share.among(bool(case.said) for case in repeats),
+            "ahead": Share.among(case.is_right for case in self.ahead),
         }
 
     def examples(self) -> list[str]:
@@ -65,16 +68,6 @@ class Replayed:
             f"right {often[name, True]}, wrong {often[name, False]}: {case.said}  [failed: {case.command[:100]}]"
             for name, case in first.items()
         ]
-
-
-def joined(every: Iterable[Replayed]) -> Replayed:
-    """Several sets as one."""
-    found = Replayed()
-    for one in every:
-        found.failed += one.failed
-        found.cases += one.cases
-        found.ahead += one.ahead
-    return found
 
 
 def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Replayed:
@@ -114,8 +107,6 @@ def _case(
 def _is_right(said: Mended, failed: Failure, later: Sequence[Action]) -> bool:
     """Whether the command that was said, or the same change of this one, is what then worked here."""
     change = {*said.failed.words} ^ {*said.fix.words}
-    for action in later:
-        for part in parts_of(action.command) if action.is_shell and action.has_succeeded else ():
-            if part.form == said.fix.form or (change and {*failed.part.words} ^ {*part.words} == change):
-                return True
-    return False
+    worked = (part for one in later if one.is_shell and one.has_succeeded for part in parts_of(one.command))
+    ways = ((part.form, {*failed.part.words} ^ {*part.words}) for part in worked)
+    return any(form == said.fix.form or (change and other == change) for form, other in ways)

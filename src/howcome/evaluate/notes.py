@@ -261,11 +261,11 @@ def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Sha
         for speaker, places in groups.items()
         if speaker.startswith("speaker ")
     }
-    return {name: Share(sum(at in caught for at in places), len(places)) for name, places in groups.items()}
+    return {name: Share.among(at in caught for at in places) for name, places in groups.items()}
 
 
 def _by_source(memories: Sequence[Kept], ours: Sequence[int], chosen: Collection[int]) -> dict[str, Share]:
     groups = {"all": list(ours)}
     for at in ours:
         groups.setdefault(memories[at].source, []).append(at)
-    return {name: Share(sum(at in chosen for at in places), len(places)) for name, places in groups.items()}
+    return {name: Share.among(at in chosen for at in places) for name, places in groups.items()}
