@@ -37,7 +37,7 @@ _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')"
 _TEST = re.compile(r"test|spec|jest|tox|nox")
 _LABEL = re.compile(r"(?:the )?(?:fix|solution|change)", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?\n.*?\n\s*\1\b", re.DOTALL)
-_SCRATCH = "/tmp/"  # noqa: S108 - looked for in commands
+_PASSING = ("/tmp/", "--abort", "--continue")  # noqa: S108 - looked for in commands that leave nothing behind
 _DIGIT = re.compile(r"\s+\d?$")
 
 
@@ -62,9 +62,11 @@ class Deeds:
         paths += [(match["file"], root) for command in commands for match in _P.in_place.finditer(command)]
         self.files = list(dict.fromkeys(shown_path(path, root) for path, root in paths if not _PLAN_FILE.search(path)))
         self.commits = [subject for command in ran if _COMMIT.search(command) and (subject := _subject(command, scene))]
-        self.pulls = [title for command in ran if _PULL_REQUEST.search(command) and (title := _title(command))]
+        titles = [_PR_TITLE.search(command) for command in ran if _PULL_REQUEST.search(command)]
+        self.pulls = [match[1] or match[2] for match in titles if match and (match[1] or match[2])]
         found = [match[1].strip() for command in commands for match in _P.matters.finditer(command)]
-        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in found if not _is_scratch(command))
+        lasting = [command for command in found if not any(word in command for word in _PASSING)]
+        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in lasting)
         self.commands = list(dict.fromkeys(shown))
         self.is_changing = any(_P.changes.search(command) for command in commands)
         self.check = _check(scene.actions)
@@ -84,29 +86,21 @@ class Deeds:
             parts.append(f"edited {', '.join(self.files[:MAX_FILES])}{more}")
         if self.pulls:
             parts.append(f'opened a pull request "{squeeze(self.pulls[-1], MAX_TITLE_CHARS)}"')
-        commands = self.commands[:2] if not self.files else self.commands[:1]
-        parts += [f"ran `{command}`" for command in commands]
-        return "; ".join([*parts, *([self.check] if self.check else [])])
+        parts += [f"ran `{command}`" for command in self.commands[: 1 if self.files else 2]]
+        return "; ".join([*parts, *filter(None, [self.check])])
 
 
 def deed_in_words(scene: Scene) -> str:
     """The sentence that says best what was done: of the report at the end, else of what was said before a change."""
     best, best_weight = "", LEAST_WEIGHT
     agent = scene.agent_said()
-    for number, said in enumerate(agent):
-        if not (said.is_final or number >= len(agent) - LAST_SAID):
-            continue
+    for said in (said for number, said in enumerate(agent) if said.is_final or number >= len(agent) - LAST_SAID):
         for place, sentence in enumerate(said.sentences[:MAX_SENTENCES]):
-            text = bare(sentence.text)
+            text = _P.who.sub("", unframed(sentence.text), count=1)
             weight = _weight(text, sentence, place, said)
             if weight > best_weight:
                 best, best_weight = text, weight
     return (best or _announced(scene)).strip().rstrip(".:;, ")
-
-
-def bare(text: str) -> str:
-    """A sentence without what leads up to it, and without who did it."""
-    return _P.who.sub("", unframed(text), count=1)
 
 
 def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
@@ -115,9 +109,8 @@ def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
         return 0.0
     if _P.empty.match(text) or _P.no_report.match(text):
         return 0.0
-    weight = (
-        2.0 * bool(_P.did.match(text)) + 1.0 * bool(_P.is_done.search(text)) + 1.0 * bool(_LABEL.match(sentence.label))
-    )
+    weight = 2.0 * bool(_P.did.match(text)) + 1.0 * bool(_P.is_done.search(text))
+    weight += 1.0 * bool(_LABEL.match(sentence.label))
     return weight + 0.5 * said.is_final + 0.5 * ("`" in text) - 0.02 * place - 0.6 * (sentence.kind == "item")
 
 
@@ -145,21 +138,10 @@ def shown_path(path: str, root: str) -> str:
 def _subject(command: str, scene: Scene) -> str:
     """The first line of the message of a commit."""
     for said in scene.said:
-        if said.is_final and said.event.tool and command[:COMMAND_HEAD_CHARS] in _decoded(said):
-            lines = [line.strip() for line in said.text.splitlines() if line.strip()]
-            return lines[0] if lines else ""
+        decoded = (said.event.text or "").replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+        if said.is_final and said.event.tool and command[:COMMAND_HEAD_CHARS] in decoded:
+            return next((line.strip() for line in said.text.splitlines() if line.strip()), "")
     return ""
-
-
-def _decoded(said: Said) -> str:
-    """The input of a call, as far as a command in it can be found."""
-    return (said.event.text or "").replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
-
-
-def _title(command: str) -> str:
-    """The title of a pull request."""
-    match = _PR_TITLE.search(command)
-    return (match[1] or match[2] or "") if match else ""
 
 
 def _without_heredocs(command: str) -> str:
@@ -167,23 +149,13 @@ def _without_heredocs(command: str) -> str:
     return _HEREDOC.sub("", command) if "<<" in command else command
 
 
-def _is_scratch(command: str) -> bool:
-    """Whether a command leaves nothing behind that matters."""
-    return _SCRATCH in command or "--abort" in command or "--continue" in command
-
-
 def _check(actions: Iterable[Action]) -> str:
     """The last run of the tests (else of another check); whether it failed is known where its exit code is its own."""
-    runs = [
-        (match[1].strip(), action)
-        for action in actions
-        if action.command and action.result is not None
-        for match in [_P.check.search(_without_heredocs(action.command))]
-        if match
-    ]
+    ended = [action for action in actions if action.command and action.result is not None]
+    checks = ((_P.check.search(_without_heredocs(action.command)), action) for action in ended)
+    runs = [(match[1].strip(), action.has_failed) for match, action in checks if match]
     tests = [run for run in runs if _TEST.search(run[0])]
-    if not runs:
-        return ""
-    command, action = (tests or runs)[-1]
-    command = _DIGIT.sub("", command)
-    return f"ran `{squeeze(command, MAX_COMMAND_CHARS)}`{', which failed' if action.has_failed else ''}"
+    for command, has_failed in (tests or runs)[-1:]:
+        shown = squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS)
+        return f"ran `{shown}`{', which failed' if has_failed else ''}"
+    return ""

@@ -174,10 +174,8 @@ def by_rules(exchange: Exchange, before: Sequence[Exchange]) -> Rationale | None
     if not deeds.is_substantial:
         return None
     wish = asked(scene, before[-LOOKBACK:])
-    what = "" if deeds.commits else deed_in_words(scene)
-    done = deeds.told(what)
-    reason, _ = why(scene, f"{wish} {done}", deeds.files)
-    parts = [("Asked", wish), ("Done", done), ("Why", reason)]
+    done = deeds.told("" if deeds.commits else deed_in_words(scene))
+    parts = [("Asked", wish), ("Done", done), ("Why", why(scene, f"{wish} {done}", deeds.files))]
     text = " ".join(f"{name}: {_ended(capitalized(said))}" for name, said in parts if said)
     return Rationale(squeeze(text, MAX_TEXT_CHARS), least_trusted(exchange.prompt), AUTHOR)
 
