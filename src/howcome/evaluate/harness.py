@@ -101,9 +101,7 @@ class Baseline:
             "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61', content = '')"
         )
         with self._database:
-            for event in every_event(app):
-                if event.kind not in events.TURN_KINDS:
-                    continue
+            for event in (event for event in every_event(app) if event.kind in events.TURN_KINDS):
                 values = (event.row, event.session, event.project, event.order_ms, event.ts_ms or 0)
                 self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
                 self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
@@ -216,18 +214,14 @@ class Pool:
                 return app.models.embedder.name, f"by words and by meaning ({app.models.embedder.name})"
             return "", f"by words alone: {embedding_status(app.settings).what}"
 
-    def _lend_models(self) -> None:
-        """Lets the throw-away home have the models that are installed."""
-        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
-        if os.path.isdir(installed) and not os.path.lexists(lent):
-            os.symlink(installed, lent)
-
     def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
         own = read_settings(os.environ)  # an evaluation has a home of its own, and not its own models
         embedding = {one.variable: str(getattr(own, one.name)) for one in FIELDS if one.name.startswith("embedding")}
-        self._lend_models()
+        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
+        if os.path.isdir(installed) and not os.path.lexists(lent):
+            os.symlink(installed, lent)
         settings = read_settings({**embedding, **chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
@@ -311,8 +305,7 @@ def events_behind(app: App, item: Found) -> list[StoredEvent]:
     """The events that an answer leads to."""
     if item.event is not None:
         return [item.event]
-    cited = item.memory.evidence if item.memory is not None else []
-    return app.events.cited(cited)
+    return app.events.cited(item.memory.evidence if item.memory is not None else [])
 
 
 def _measure_baseline(

@@ -10,19 +10,11 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from howcome.domain.shares import Share
 from howcome.errors import UsageError
+from howcome.evaluate import figures as made
 from howcome.evaluate.datasets import DataSet, rows_of
-from howcome.evaluate.figures import (
-    Figures,
-    as_text,
-    categories_as_text,
-    difference,
-    difference_as_text,
-    difference_by_category,
-    distilled_as_text,
-    figures_of,
-    headline,
-)
+from howcome.evaluate.figures import Figures, as_text, difference, figures_of
 from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
 from howcome.evaluate.metrics import percentile
 from howcome.redact.redactor import Redactor
@@ -136,7 +128,10 @@ class Measurement:
         with throwaway_home() as home:
             pool = Pool(home)
             pool.load([data], self._progress)
-            self._say_how(pool)
+            is_said = bool(self.mode)  # figures by words are not those of who has a model
+            self.model, self.mode = pool.model()
+            if not is_said:
+                self._say(f"measured {self.mode}")
             ours = pool.ask(data, self._progress, self._plan.ranking)
             figures: Figures = {"set": data.name, "is_passages": data.is_passages, **figures_of(ours)}
             self.figures.append(figures)
@@ -155,17 +150,10 @@ class Measurement:
                 self._remember(pool, data, figures)
             return figures, ours, pool.last_ms()
 
-    def _say_how(self, pool: Pool) -> None:
-        """Says once by what is searched: figures by words are not those of who has a model."""
-        is_said = bool(self.mode)
-        self.model, self.mode = pool.model()
-        if not is_said:
-            self._say(f"measured {self.mode}")
-
     def _remember(self, pool: Pool, data: DataSet, figures: Figures) -> None:
         """What memories change in what a search shows, by level and category."""
         report, types = pool.distil(), pool.memory_types()
-        self._say(distilled_as_text(report.sessions, types, report.rejected))
+        self._say(made.distilled_as_text(report.sessions, types, report.rejected))
         without = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=False)
         beside = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=True)
         figures["memories"] = {
@@ -174,10 +162,10 @@ class Measurement:
         }  # fmt: skip
         self._compare(figures, f"with {report.added} memories against without", beside, without)
         for level in figures["memories"]["shown"]["levels"]:
-            found = difference_by_category(beside, without, level)
+            found = made.difference_by_category(beside, without, level)
             figures["memories"][f"difference, {level}"] = found
             if found:
-                self._say(f"    by category, {level}\n{categories_as_text(found)}")
+                self._say(f"    by category, {level}\n{made.categories_as_text(found)}")
 
     def _ablate(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured]) -> None:
         figures["ablation"] = {}
@@ -188,7 +176,7 @@ class Measurement:
             change, work_ms = difference(theirs, ours), round(percentile(more_ms, 0.5), 3)
             figures["ablation"][name] = {"change": change, "work_ms": work_ms}
             if change:
-                self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")
+                self._say(f"  {name:<24}{made.headline(figures, change)}  {work_ms:+.1f} ms")
 
     def _pooled(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured], asked_ms: int) -> None:
         """Of its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
@@ -204,7 +192,7 @@ class Measurement:
         found = difference(ours, theirs)
         figures.setdefault("differences", {})[name] = found
         if found:
-            self._say(difference_as_text(name, found))
+            self._say(made.difference_as_text(name, found))
 
 
 def _version(distribution: str) -> str:
@@ -217,22 +205,17 @@ def _version(distribution: str) -> str:
 def evaluate_secrets(folder: Path) -> dict[str, object]:
     """The share of secrets in which something is redacted, and of clean texts in which something is (wrongly)."""
     redactor = Redactor(b"evaluation key, not a secret one")
-    shares: dict[str, float] = {}
-    sizes: dict[str, int] = {}
-    missed = Counter[str]()
-    for name in ("secrets", "clean"):
-        rows = list(rows_of(folder, name, "text"))
-        touched = 0
-        for row in rows:
-            text = str(row["text"])
-            is_touched = redactor.redact(text) != text
-            touched += is_touched
-            if name == "secrets" and not is_touched:
-                missed[str(row.get("source", ""))] += 1
-        sizes[name], shares[name] = len(rows), touched / len(rows) if rows else 0.0
+
+    def touched(name: str) -> list[tuple[str, bool]]:
+        rows = ((str(row.get("source", "")), str(row["text"])) for row in rows_of(folder, name, "text"))
+        return [(source, redactor.redact(text) != text) for source, text in rows]
+
+    secrets = touched("secrets")
+    found, wrong = (Share.among(is_touched for _, is_touched in one) for one in (secrets, touched("clean")))
+    missed = Counter(source for source, is_touched in secrets if not is_touched)
     return {
-        "set": folder.name, "secrets": sizes["secrets"], "clean": sizes["clean"],
-        "recall": round(shares["secrets"], 4), "clean_touched": round(shares["clean"], 4), "missed": dict(missed),
+        "set": folder.name, "secrets": found.of, "clean": wrong.of, "recall": round(found.value, 4),
+        "clean_touched": round(wrong.value, 4), "missed": dict(missed),
     }  # fmt: skip
 
 

@@ -150,17 +150,14 @@ def committing(calls: Sequence[StoredEvent], commit: Commit) -> StoredEvent | No
 
 def _says(action: Action, subject: str) -> bool:
     """Whether a call commits with a message of this first line, or its output shows it behind the hash."""
-    is_shown = any(line.endswith(f"] {subject}") for line in action.output.splitlines())
-    return is_shown or any(text.strip().partition("\n")[0].strip() == subject for text in _messages(action.command))
+    firsts = (text.strip().partition("\n")[0].strip() for text in _messages(action.command))
+    return subject in firsts or any(line.endswith(f"] {subject}") for line in action.output.splitlines())
 
 
 def _messages(command: str) -> list[str]:
     """The messages that a line commits with, "" where it does not say one; whatever program runs git for it."""
-    made = (
-        [one for one in commands(command) if {"git", "commit"} <= {*one.words, one.program}]
-        if "commit" in command
-        else []
-    )
+    ran = commands(command) if "commit" in command else ()
+    made = (one for one in ran if {"git", "commit"} <= {*one.words, one.program})
     return [text for one in made for text in ("", *one.given, *one.option(*MESSAGE))]
 
 

@@ -6,7 +6,8 @@ import re
 
 from howcome.domain.events import squeeze
 from howcome.domain.sentences import Sentence
-from howcome.learn import anchors, rewriting
+from howcome.history.rationale.done import unframed
+from howcome.learn import anchors
 from howcome.learn.prose import Prose
 from howcome.learn.scene import Said, Scene
 
@@ -48,7 +49,7 @@ def why(scene: Scene, told: str, files: list[str]) -> str:
     for said in scene.said:
         near = _nearness(scene, said)
         for sentence in said.sentences[:MAX_SENTENCES]:
-            text = rewriting.unframed(sentence.text)
+            text = unframed(sentence.text)
             weight = _weight(text, sentence, said)
             if not weight or text[:60].rstrip(".:") in told or _is_step(said, sentence, text):
                 continue

@@ -13,12 +13,11 @@ from howcome.domain.events import squeeze
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
 from howcome.domain.sentences import Sentence, without_markdown
 from howcome.domain.stored import StoredEvent
-from howcome.history.rationale.done import Deeds, deed_in_words
+from howcome.history.rationale.done import Deeds, capitalized, deed_in_words
 from howcome.history.rationale.reasons import why
 from howcome.learn import anchors
 from howcome.learn.base import Exchange
 from howcome.learn.prose import Prose
-from howcome.learn.rewriting import capitalized
 from howcome.learn.scene import Said, Scene
 
 _P = Prose("asked")

@@ -20,21 +20,8 @@ from typing import TypeVar
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.history.telemetry.solving import (
-    FIND,
-    FIRST,
-    IN_FULL,
-    SET,
-    UNSOLVED,
-    Solved,
-    is_at,
-    named_by,
-    other_call,
-    other_words,
-    seen_at_least,
-    within,
-    word_in,
-)
+from howcome.history.telemetry import solving
+from howcome.history.telemetry.solving import FIND, FIRST, IN_FULL, SET, UNSOLVED, Solved
 from howcome.learn.actions import Action, actions_by_agent
 from howcome.learn.command_runs import failed_in
 from howcome.store.base import Store
@@ -146,7 +133,7 @@ class Pattern:
         if len(solved) < SURE * len(self.failed):
             return ""
         often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
-        steps = [step for step, count in often if count >= max(SURE * len(solved), seen_at_least(step))]
+        steps = [step for step, count in often if count >= max(SURE * len(solved), solving.seen_at_least(step))]
         if any(step.startswith(SET) for step in steps):  # who knows the value need not look for it
             steps = [step for step in steps if not step.startswith(FIND)]
         said = ", then ".join(sorted(steps, key=lambda step: not step.endswith(FIRST)))
@@ -264,13 +251,13 @@ def failures_of(told: Sequence[StoredEvent], worked: set[tuple[str, str]]) -> It
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
-                solved = other_words(action, later) if action.is_shell else other_call(action, later)
+                solved = solving.other_words(action, later) if action.is_shell else solving.other_call(action, later)
                 took = _active_ms([action, *later[: solved.calls]])
-                since = next((at for at in range(place, 0, -1) if is_at(action, actions[at - 1])), 0)
+                since = next((at for at in range(place, 0, -1) if solving.is_at(action, actions[at - 1])), 0)
                 where = action.call.file or action.input.get("path")
-                path = within(action.call, where) if isinstance(where, str) else ""
-                shown = named_by(action, actions[since:place])
-                named = "" if action.is_shell else word_in(action, said)
+                path = solving.within(action.call, where) if isinstance(where, str) else ""
+                shown = solving.named_by(action, actions[since:place])
+                named = "" if action.is_shell else solving.word_in(action, said)
                 yield key, Failed(tool, what, said, action.call, path, solved, since > 0, took, shown, named)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
 from howcome.learn.base import LOOKAHEAD, LOOKBACK, Stream
-from howcome.learn.draft import Draft
 from howcome.learn.sources import (
     answers,
     choices,
@@ -20,7 +19,7 @@ from howcome.learn.sources import (
     open_ends,
     plans,
 )
-from howcome.learn.sources.seen import Seen, stems
+from howcome.learn.sources.seen import Draft, Seen, stems
 
 Find = Callable[[Seen], list[Draft]]
 SOURCES: dict[str, Find] = {

@@ -5,8 +5,19 @@ from __future__ import annotations
 import re
 
 from howcome.domain import words
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import Seen, count_words, is_question, is_whole, lasting, named, one_line, stems
+from howcome.learn.sources.seen import (
+    MAX_CHARS,
+    Draft,
+    Seen,
+    count_words,
+    is_question,
+    is_whole,
+    lasting,
+    named,
+    one_line,
+    quoted,
+    stems,
+)
 
 MIN_WORDS, MAX_YES_WORDS = 5, 8
 MAX_QUESTION_CHARS, MAX_ANSWER_CHARS = 100, 190

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from howcome.learn.actions import Action
-from howcome.learn.draft import Draft, quoted
 from howcome.learn.scene import ASKING
-from howcome.learn.sources.seen import Seen, one_line
+from howcome.learn.sources.seen import Draft, Seen, one_line, quoted
 
 
 def find(seen: Seen) -> list[Draft]:

@@ -9,9 +9,8 @@ import re
 from howcome.domain import words
 from howcome.domain.memories import REVERTED
 from howcome.domain.stored import StoredEvent
-from howcome.learn.draft import Draft, quoted
 from howcome.learn.shell import commands
-from howcome.learn.sources.seen import Seen, lasting, named, one_line
+from howcome.learn.sources.seen import Draft, Seen, lasting, named, one_line, quoted
 
 MAX_SUBJECT_CHARS, MAX_LINE_CHARS = 90, 190
 

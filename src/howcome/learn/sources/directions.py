@@ -17,10 +17,11 @@ from howcome.domain.sentences import sentences
 from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
 from howcome.learn.actions import Action
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.scene import ASKING, PLANNERS, Said
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import (
+    MAX_CHARS,
+    Draft,
     Seen,
     base_names,
     count_words,
@@ -30,6 +31,7 @@ from howcome.learn.sources.seen import (
     lasting,
     named,
     one_line,
+    quoted,
     replies_of,
     stems,
 )

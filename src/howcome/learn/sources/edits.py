@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from howcome.learn.actions import Action
 from howcome.learn.command_runs import MAX_LATER
-from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Draft, Seen
 
 INDENTED = "{} are indented with {}: edits that did not copy it exactly failed, and worked with nothing else changed."
 BLANKS = "Edits in which white space was not copied exactly failed; with nothing else changed they worked."

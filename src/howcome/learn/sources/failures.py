@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
 from howcome.learn.actions import Action
 from howcome.learn.command_runs import MAX_LATER
-from howcome.learn.draft import Draft
 from howcome.learn.shell import Command, commands
-from howcome.learn.sources.seen import Seen, one_line
+from howcome.learn.sources.seen import Draft, Seen, one_line
 
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _ONE_OF_ITS_KIND = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{7,40}\b|\d{3,}")

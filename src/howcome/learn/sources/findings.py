@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from howcome.domain import events, words
 from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import Action
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
 from howcome.learn.scene import Said, Scene
-from howcome.learn.sources.seen import Seen, base_names, is_whole, lasting, named, one_line
+from howcome.learn.sources.seen import MAX_CHARS, Draft, Seen, base_names, is_whole, lasting, named, one_line, quoted
 
 MAX_SAID_CHARS = 700
 """What is longer is a report."""

@@ -6,8 +6,7 @@ import re
 
 from howcome.domain.sentences import sentences
 from howcome.learn.actions import Action
-from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import MIN_LASTING_CHARS, Seen, base_names, named, one_line
+from howcome.learn.sources.seen import MIN_LASTING_CHARS, Draft, Seen, base_names, named, one_line
 
 MAX_FROM_ONE, MAX_TEXT_CHARS = 2, 260
 _INSTRUCTIONS = re.compile(

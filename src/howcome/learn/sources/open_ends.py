@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from howcome.domain import words
 from howcome.learn.actions import Action
-from howcome.learn.draft import Draft
 from howcome.learn.scene import Said
-from howcome.learn.sources.seen import Seen, lasting, named, one_line
+from howcome.learn.sources.seen import Draft, Seen, lasting, named, one_line
 
 MAX_TEXT_CHARS, MAX_HEAD_CHARS = 240, 30
 _LISTS = frozenset(("todowrite", "update_plan", "write_todos"))

@@ -12,9 +12,8 @@ from math import ceil
 from howcome.domain import words
 from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.domain.sentences import without_markdown
-from howcome.learn.draft import Draft, quoted
 from howcome.learn.scene import Said
-from howcome.learn.sources.seen import Seen, count_words, is_whole, lasting, named, one_line
+from howcome.learn.sources.seen import Draft, Seen, count_words, is_whole, lasting, named, one_line, quoted
 
 MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400
