@@ -59,25 +59,16 @@ class Exchange:
         return max((event.ts_ms or event.order_ms for event in self.all_events), default=0)
 
 
-class Stream(Protocol):
-    """Exchanges of one agent of a session, in their order."""
-
-    def __len__(self) -> int:
-        """How many they are."""
-        ...
-
-    def __getitem__(self, place: int, /) -> Exchange:
-        """One of them."""
-        ...
-
-
 class Distiller(Protocol):
-    """Turns an exchange into candidates: a pure function of it, `LOOKBACK` ones before it and `LOOKAHEAD` after it."""
+    """Turns an exchange into candidates: a pure function of it, `LOOKBACK` ones before it and `LOOKAHEAD` after it.
+
+    A stream holds the exchanges of one agent of a session, in their order.
+    """
 
     name: str
     version: int
 
-    def distil(self, stream: Stream, place: int) -> Distilled:
+    def distil(self, stream: Sequence[Exchange], place: int) -> Distilled:
         """What the exchange at a place of its stream taught."""
         ...
 
@@ -91,11 +82,11 @@ def stream_of(session_events: Iterable[StoredEvent]) -> list[Exchange]:
     found: list[Exchange] = []
     for event in session_events:
         stream = streams.setdefault(event.agent_id, [])
-        if event.kind == events.USER_PROMPT or not stream:
-            is_prompt = event.kind == events.USER_PROMPT
-            stream.append(Exchange(event if is_prompt else None, [] if is_prompt else [event]))
+        is_prompt = event.kind == events.USER_PROMPT
+        if is_prompt or not stream:
+            stream.append(Exchange(event if is_prompt else None, ()))
             found.append(stream[-1])
-        else:
+        if not is_prompt:
             stream[-1].events.append(event)
     return found
 

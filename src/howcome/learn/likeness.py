@@ -64,7 +64,7 @@ class Statement:
         words: Its content words without numbers.
         numbers: Each number with the content words before and after it ("" where there is none).
         negated: Stems of the content words right after a "not".
-        order: All its words but fillers, as they stand; `is_broken`: in several clauses.
+        order: All its words but fillers, as they stand, every denial a "not"; `is_broken`: in several clauses.
         signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
             code, directions) is the same, too, where other words say the same: vectors hardly tell one from another.
     """
@@ -85,18 +85,12 @@ class Statement:
         self.negated = frozenset(_negated(tokens))
         values = tuple(sorted(token for token in content if NUMBER.fullmatch(token)))
         names = frozenset(coined_names(text))
-        self.order = _in_order(told)
+        ordered = (word.strip("./-") or word for word in _IN_ORDER.findall(told))
+        plain = ("not" if _is_negation(word) else word for word in ordered)
+        self.order = tuple(word for word in plain if word == "not" or word not in _FILLERS)
         self.is_broken = _BREAK.search(_LED.sub("", told.strip(), count=1)) is not None
         turned = _OPPOSED.intersection(self.order)
         self.signature = (tuple(sorted(content)), values, self.negated, names, turned)
-
-
-def _in_order(text: str) -> tuple[str, ...]:
-    """The words and signs of a text (lower case) but fillers; every denial is a "not"."""
-    tokens = (token.strip("./-") or token for token in _IN_ORDER.findall(text))
-    return tuple(
-        "not" if _is_negation(token) else token for token in tokens if token not in _FILLERS or _is_negation(token)
-    )
 
 
 def _negated(tokens: Sequence[str]) -> list[str]:

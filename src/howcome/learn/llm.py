@@ -78,7 +78,7 @@ class Shown:
 
     Attributes:
         messages: The events (number - 1 is the place); `lines`: as they are shown; `texts`: what may be quoted of each.
-        memories: By label. `before`: what the user said in the session before.
+        memories: By label. `before`: what the user said in the session before; what was learnt from it is a memory.
     """
 
     __slots__ = ("before", "lines", "memories", "messages", "texts")
@@ -99,19 +99,16 @@ class Shown:
     def prompt(self) -> str:
         """The whole question."""
         known = [f"[{label}] {_described(one)}" for label, one in self.memories.items()]
-        parts = [question(), "Memories:", *(known or ["(none)"]), *self._summary(), "", "Messages:"]
+        said = [squeeze(event.excerpt, BEFORE_CHARS) for event in dict.fromkeys(self.before[:1] + self.before[-1:])]
+        heads = "The session began with", "The last that the user said before"
+        before = ["", *(f"{head}: {words}" for head, words in zip(heads, said, strict=False))] if said else []
+        parts = [question(), "Memories:", *(known or ["(none)"]), *before, "", "Messages:"]
         day = ""
         for number, (event, line) in enumerate(zip(self.messages, self.lines, strict=True), 1):
             if (today := iso_day(event.ts_ms or event.order_ms)) != day:
                 parts.append(f"-- {(day := today)}")
             parts.append(f"[{number}] {line}")
         return "\n".join(parts)
-
-    def _summary(self) -> list[str]:
-        """What came before in the session: what was learnt from it is among the memories."""
-        said = [squeeze(event.excerpt, BEFORE_CHARS) for event in dict.fromkeys(self.before[:1] + self.before[-1:])]
-        heads = "The session began with", "The last that the user said before"
-        return ["", *(f"{head}: {words}" for head, words in zip(heads, said, strict=False))] if said else []
 
     def holds(self, number: int, quote: str) -> bool:
         """Whether a message holds some words, whatever the blanks between them."""

@@ -55,7 +55,10 @@ def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
         if action.command and action.result is not None and not _only_looks(action.command):
             ran.setdefault(without_cuts(action.command), action)
     for action in list(ran.values())[:COMMANDS]:
-        yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {_became(action)}"
+        code = action.result.exit_code if action.result is not None else None
+        failed = f"failed with {code}" if code else "failed"
+        became = failed if action.has_failed else "worked"
+        yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {became}"
 
 
 def _files(actions: Sequence[Action]) -> Iterator[str]:
@@ -82,11 +85,3 @@ def _only_looks(command: str) -> bool:
     """Whether a command did nothing but look: what it found stands in the files."""
     parts = commands(command)
     return bool(parts) and all(part.program in LOOKING for part in parts)
-
-
-def _became(action: Action) -> str:
-    """What became of a command."""
-    if not action.has_failed:
-        return "worked"
-    code = action.result.exit_code if action.result is not None else None
-    return f"failed with {code}" if code else "failed"

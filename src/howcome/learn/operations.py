@@ -205,7 +205,9 @@ class Weighing:
         found: list[MemoryChange] = []
         for proposal in proposals:
             proposal.origin = trust.origin_of(proposal)
-            proposal.reason = self._clean_reason(proposal.reason, told)
+            said, clean = proposal.reason, self._redactor.redact(proposal.reason)
+            hides = REDACTED in said.casefold() or clean != said or self._redactor.reveals(said, told)
+            proposal.reason = "" if hides else said
             if reason := self._problem(proposal, told):
                 self.rejected[reason] += 1
             else:
@@ -225,11 +227,6 @@ class Weighing:
             return TOO_LONG
         ids = [event.id for event in proposal.cited]
         return admit(Candidate(proposal.type, proposal.text, ids, proposal.origin, proposal.ts_ms), self._redactor)
-
-    def _clean_reason(self, reason: str, told: str) -> str:
-        """A reason that holds no secret; what looks as if it did is not kept."""
-        hides = REDACTED in reason.casefold() or self._redactor.redact(reason) != reason
-        return "" if hides or self._redactor.reveals(reason, told) else reason
 
     def _change(self, proposal: Proposal, *, is_doubtful: bool) -> MemoryChange:
         target, row = proposal.target, proposal.target.row if proposal.target else None

@@ -24,7 +24,7 @@ from howcome.domain.candidates import (
 from howcome.domain.memories import normalized
 from howcome.domain.reconciliation import Changes, DueSession, NewCandidate, Taught
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Pace, Stream, stream_of
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Pace, stream_of
 from howcome.learn.meaning import VECTORS_PAUSE, Meaning
 from howcome.learn.reconcile import reconcile
 from howcome.redact.redactor import Redactor
@@ -144,12 +144,12 @@ class Distillation:
                 taught.append(self._exchange(whole, place, counts, roots))
                 if not pace.goes_on():
                     return False
-        exchanges = [_exchange_id(exchange) for stream in streams.values() for exchange in stream]
+        exchanges = [exchange.first.row for stream in streams.values() for exchange in stream]
         report.candidates += self._store.candidates.record(due, self._label, taught, exchanges)
         report.sessions += 1
         return True
 
-    def _exchange(self, whole: Stream, place: int, report: DistilReport, roots: dict[str, str]) -> Taught:
+    def _exchange(self, whole: Sequence[Exchange], place: int, report: DistilReport, roots: dict[str, str]) -> Taught:
         """What an exchange taught. `roots`: whose events are whose, {} where a session is of one project."""
         exchange = whole[place]
         distilled = self._distiller.distil(whole, place)
@@ -159,13 +159,13 @@ class Distillation:
         home = exchange.first.project
         found: list[NewCandidate] = []
         for candidate in distilled.candidates:
-            root = _project_of(candidate, roots) if roots else home
-            reason = admit(candidate, self._redactor) if root else OTHER_PROJECT
-            if reason or root is None:
+            said_in = {roots[event] for event in candidate.evidence if event in roots} if roots else {home}
+            root = said_in.pop() if len(said_in) == 1 else ""  # what is said in one project stays there
+            if reason := admit(candidate, self._redactor) if root else OTHER_PROJECT:
                 report.rejected[reason] += 1
                 continue
             found.append(NewCandidate(memory_key(self._key, root, candidate.type, candidate.text), root, candidate))
-        return Taught(_exchange_id(exchange), found)
+        return Taught(exchange.first.row, found)
 
     # -- projects --------------------------------------------------------------------------------------------------
     def _reconcile_all(self, report: DistilReport, pace: Pace) -> bool:
@@ -197,7 +197,7 @@ class Distillation:
         return True
 
 
-class _WholeTexts:
+class _WholeTexts(Sequence[Exchange]):
     """The exchanges of a stream with their whole texts, read when they are asked for and forgotten when passed."""
 
     def __init__(self, store: Store, stream: Sequence[Exchange]) -> None:
@@ -207,7 +207,7 @@ class _WholeTexts:
     def __len__(self) -> int:
         return len(self._stream)
 
-    def __getitem__(self, place: int) -> Exchange:
+    def __getitem__(self, place: int) -> Exchange:  # type: ignore[override]
         if place not in self._read:
             for passed in [other for other in self._read if other < place - LOOKBACK - LOOKAHEAD]:
                 del self._read[passed]
@@ -235,16 +235,6 @@ def admit(candidate: Candidate, redactor: Redactor) -> str:
     if length < MIN_TEXT_CHARS:
         return TOO_SHORT
     return TOO_LONG if length > MAX_TEXT_CHARS else ""
-
-
-def _exchange_id(exchange: Exchange) -> int:
-    return exchange.first.row
-
-
-def _project_of(candidate: Candidate, roots: dict[str, str]) -> str | None:
-    """The project in which all of it was said; None when it was several: what is said in one stays there."""
-    found = {roots[event] for event in candidate.evidence if event in roots}
-    return found.pop() if len(found) == 1 else None
 
 
 def memory_key(key: bytes, root: str, type_: str, text: str) -> bytes:

@@ -70,7 +70,8 @@ class Said:
         self.is_user = event.kind == events.USER_PROMPT
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
-        self.is_typed = is_short and not _is_paste(text)
+        may_be_paste = is_short and (_MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS))
+        self.is_typed = is_short and not (may_be_paste and _PASTE.search(text))
         self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 
@@ -134,8 +135,3 @@ def _written(action: Action) -> list[Said]:
     found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
     unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in found)
     return [Said(action.call, action.place, text=_TRAILER.sub("", text), is_final=True) for text in unwrapped]
-
-
-def _is_paste(text: str) -> bool:
-    may_be = _MAY_BE_PASTE.search(text) is not None or any(word in text.lower() for word in _PASTE_WORDS)
-    return may_be and _PASTE.search(text) is not None

@@ -73,7 +73,9 @@ class Asking:
             return None
         self._failures = 0
         text = self._redact(" ".join(str(said["rationale"]).split()))
-        if not MIN_TEXT_CHARS <= len(text) <= MAX_TEXT_CHARS or _made_up(text, exchange):
+        marks = {mark for event in exchange.all_events for mark in _MARK.findall(event.text or "")}
+        is_made_up = not marks.issuperset(_MARK.findall(text))  # the model wrote down what looks like a secret
+        if is_made_up or not MIN_TEXT_CHARS <= len(text) <= MAX_TEXT_CHARS:
             return None
         return Rationale(text, least_trusted(exchange.prompt), self.name)
 
@@ -100,9 +102,3 @@ def question(exchange: Exchange) -> str:
         ("In short", Deeds(scene).told("")),
     ]
     return _QUESTION + "\n\n".join(f"{title}:\n{text}" for title, text in parts if text)
-
-
-def _made_up(text: str, exchange: Exchange) -> bool:
-    """Whether a text has marks of secrets that the exchange has not: the model wrote down what looks like one."""
-    known = {mark for event in exchange.all_events for mark in _MARK.findall(event.text or "")}
-    return not set(_MARK.findall(text)) <= known

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
-from howcome.learn.base import LOOKAHEAD, LOOKBACK, Stream
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Exchange
 from howcome.learn.sources import (
     answers,
     choices,
@@ -44,7 +44,7 @@ class SourceDistiller:
         without = "".join(f" -{name}" for name in SOURCES if name in off)
         self.name = f"sources{without}"  # with another choice every session is distilled anew
 
-    def distil(self, stream: Stream, place: int) -> Distilled:
+    def distil(self, stream: Sequence[Exchange], place: int) -> Distilled:
         """What an exchange taught; a pure function of it, the `LOOKBACK` before it and the `LOOKAHEAD` after it."""
         later = [stream[at] for at in range(place + 1, min(place + 1 + LOOKAHEAD, len(stream)))]
         earlier = [stream[at] for at in range(max(0, place - LOOKBACK), place)]
