@@ -152,14 +152,9 @@ class Pool:
         of: str = OWN_PROJECT,
         asked_ms: int | None = None,
     ) -> list[Measured]:
-        """Every question of a set, measured, in their order.
+        """Every question of a set that the store holds, measured, in their order. `of`: OWN_PROJECT, or another of these.
 
-        Args:
-            data: The set; the store holds it.
-            progress: Is told what is done.
-            ranking: Another one than that which ships.
-            of: OWN_PROJECT, EVERYTHING or FROM_NOWHERE.
-            asked_ms: When questions without a time of their own are asked; None: when the newest event was.
+        Questions without a time of their own are asked at `asked_ms`; None: when the newest event was.
         """
         progress(f"{data.name}: asking")
         with self.open(ranking=ranking) as app:
@@ -239,9 +234,8 @@ def _questions(
     """Each question with the scope and the time (exclusive) within which it may be answered."""
     for corpus in data.corpora:
         project = app.projects.of_root(_root(data, corpus))
-        scope = Scope.project(project)
-        if of != OWN_PROJECT:
-            scope = Scope.everything(project if of == EVERYTHING else None)
+        everything = Scope.everything(project if of == EVERYTHING else None)
+        scope = Scope.project(project) if of == OWN_PROJECT else everything
         for asked in corpus.questions:
             yield corpus, asked, scope, asked.before_ms or asked_ms + 1
 

@@ -54,10 +54,9 @@ def distinct(wants: Sequence[Want]) -> list[list[Want]]:
     things: list[tuple[frozenset[str], list[Want]]] = []
     for want in wants:
         of_want = stems(want.text)
-        for known, thing in things:
-            if len(known & of_want) >= SAME_SHARE * len(known | of_want):
-                thing.append(want)
-                break
+        same = (thing for known, thing in things if len(known & of_want) >= SAME_SHARE * len(known | of_want))
+        if (thing := next(same, None)) is not None:
+            thing.append(want)
         else:
             things.append((of_want, [want]))
     return [thing for _, thing in things]

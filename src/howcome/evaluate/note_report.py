@@ -116,9 +116,8 @@ def _of(one: NoteFigures) -> dict[str, object]:
 
 
 def _counted(share: Share) -> dict[str, float]:
-    low, high = share.interval
-    values = {"share": share.value, "count": share.count, "of": share.of, "low": low, "high": high}
-    return {name: round(value, 4) for name, value in values.items()}
+    values = (share.value, share.count, share.of, *share.interval)
+    return {name: round(value, 4) for name, value in zip(("share", "count", "of", "low", "high"), values, strict=True)}
 
 
 def _graded(grades: Grades) -> dict[str, object]:

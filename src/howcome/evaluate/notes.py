@@ -144,13 +144,9 @@ def verbatim(prompts: Iterable[tuple[str, str, str]]) -> list[Kept]:
 
 def catches(memory: Kept, note: Note) -> bool:
     """Whether a memory cites an event that holds one of a note's quotes, and is about the same: half of its stems."""
-    for quote in note.quotes:
-        words = blanks_folded(quote)
-        if any(words in blanks_folded(text) for text in memory.cited):
-            said = stems(memory.text)
-            if any(_holds(said, wanted, CAUGHT_STEMS) for wanted in (quote, note.topic)):
-                return True
-    return False
+    cited, said = [blanks_folded(text) for text in memory.cited], stems(memory.text)
+    borne = (quote for quote in note.quotes if any(blanks_folded(quote) in text for text in cited))
+    return any(_holds(said, wanted, CAUGHT_STEMS) for quote in borne for wanted in (quote, note.topic))
 
 
 def says_trap(memory: Kept, traps: Iterable[str]) -> bool:
@@ -245,9 +241,8 @@ def _holds(said: frozenset[str], wanted: str, share: float) -> bool:
 
 def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
     smaller, larger = sorted((len(one), len(other)))
-    if smaller < SAME_STEMS * larger or not smaller:  # cannot be enough
-        return 0.0
-    return len(one & other) / len(one | other)
+    may_be_enough = smaller and smaller >= SAME_STEMS * larger
+    return len(one & other) / len(one | other) if may_be_enough else 0.0
 
 
 def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Share]:

@@ -83,12 +83,8 @@ class ModelReport:
 class ModelDistillation:
     """Distils batches by a model.
 
-    Args:
-        store: Where events are, and memories go.
-        model: Opens the model when it is needed; None from it: there is none.
-        now_ms: The clock.
-        known_as: What a pause of the model is kept by.
-        meaning: Gives what tells what is near by meaning; None from it: by words only.
+    `model` opens it when it is needed (None from it: there is none); a pause of it is kept by `known_as`. `meaning`
+    gives what tells what is near by meaning; None from it: by words only.
     """
 
     def __init__(
@@ -115,15 +111,10 @@ class ModelDistillation:
         wait_s: float = 0.0,
         on_batch: Callable[[int, int], None] = lambda *_: None,
     ) -> ModelReport:
-        """Closes batches and asks the model for those that wait.
+        """Closes batches and asks the model for those that wait, in a scope and so on as `learn.run` distils.
 
-        Args:
-            scope: Only this project's; None: all.
-            since_ms: Only what was said since.
-            rest: Called between pieces of work; False: end now.
-            most_asked: How many batches the model may be asked for; None: as many as its budget allows.
-            wait_s: How long to wait while another process asks.
-            on_batch: Told how many batches are done, and of how many, after each.
+        `most_asked` is how many batches it may be asked for (None: as many as its budget allows), `wait_s` how long to
+        wait while another process asks; `on_batch` is told after each how many are done, and of how many.
         """
         report, scope = ModelReport(), scope or Scope.everything()
         try:

@@ -80,14 +80,9 @@ class Rationales:
         most_asked: int | None = None,
         on_session: Callable[[int], None] = lambda _number: None,
     ) -> RationaleReport:
-        """Writes what is missing in a scope.
+        """Writes what is missing, as `learn.run` distils it.
 
-        Args:
-            scope: Only this project's; None: all.
-            since_ms: Only sessions in which something was said since.
-            rest: Called between pieces of work; False: end now. What was done is kept.
-            most_asked: How many a model may be asked for in this run; None: as many as its budget allows.
-            on_session: Told after each session how many are done.
+        `most_asked` is how many a model may be asked for in this run (None: as many as its budget allows).
         """
         report, pace, last_row = RationaleReport(), Pace(rest), self._store.log.last_position()
         scope = scope or Scope.everything()
