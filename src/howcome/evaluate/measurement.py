@@ -7,15 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from howcome.domain.events import SEARCHED_KINDS
 from howcome.domain.shares import Share
 from howcome.errors import UsageError
 from howcome.evaluate import figures as made
 from howcome.evaluate.datasets import DataSet, rows_of
 from howcome.evaluate.figures import Figures, as_text, difference, figures_of
-from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
+from howcome.evaluate.harness import OWN_PROJECT, SCOPES, Baseline, Measured, Pool, searched, shown, throwaway_home
 from howcome.evaluate.metrics import percentile
 from howcome.redact.redactor import Redactor
 from howcome.retrieve.ranking import MEANING, SHIPPED, STRATEGIES, Ranking
@@ -107,8 +109,8 @@ class Measurement:
         if not self._plan.is_pooled or not sets:
             return
         with throwaway_home() as home:
-            pool = Pool(home)
-            pool.load(sets, self._progress)
+            pool = Pool(home, self._progress)
+            pool.load(sets)
             for data, (figures, ours, asked_ms) in zip(sets, apart, strict=True):
                 self._pooled(pool, data, figures, ours, asked_ms)
 
@@ -126,23 +128,25 @@ class Measurement:
     def _apart(self, data: DataSet) -> tuple[Figures, list[Measured], int]:
         """A set's figures, its questions, and the time at which they were asked."""
         with throwaway_home() as home:
-            pool = Pool(home)
-            pool.load([data], self._progress)
+            pool = Pool(home, self._progress)
+            pool.load([data])
             is_said = bool(self.mode)  # figures by words are not those of who has a model
             self.model, self.mode = pool.model()
             if not is_said:
                 self._say(f"measured {self.mode}")
-            ours = pool.ask(data, self._progress, self._plan.ranking)
+            ours = pool.ask(data, searched, self._plan.ranking)
             figures: Figures = {"set": data.name, "is_passages": data.is_passages, **figures_of(ours)}
             self.figures.append(figures)
             self._say(as_text(data.name, figures))
             if self._plan.with_baseline:
-                theirs = pool.ask_baseline(data, self._progress)
+                with pool.open() as app:
+                    baseline = Baseline(app)
+                theirs = pool.ask(data, baseline.measured, what=" the baseline")
                 figures["baseline"] = figures_of(theirs)
                 self._say(as_text("  baseline (FTS5, Porter)", figures["baseline"]))
                 self._compare(figures, "difference from the baseline", ours, theirs)
             if self._plan.against is not None:
-                theirs = pool.ask(data, self._progress, self._plan.against)
+                theirs = pool.ask(data, searched, self._plan.against)
                 self._compare(figures, f"against {named(self._plan.against)}", ours, theirs)
             if self._plan.with_ablation:
                 self._ablate(pool, data, figures, ours)
@@ -154,8 +158,10 @@ class Measurement:
         """What memories change in what a search shows, by level and category."""
         report, types = pool.distil(), pool.memory_types()
         self._say(made.distilled_as_text(report.sessions, types, report.rejected))
-        without = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=False)
-        beside = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=True)
+        without, beside = (
+            pool.ask(data, partial(shown, types), self._plan.ranking, what=f" {what} memories")
+            for what, types in (("without", SEARCHED_KINDS), ("with", ()))
+        )
         figures["memories"] = {
             "added": report.added, "sessions": report.sessions, "types": types, "rejected": report.rejected,
             "shown": figures_of(beside),
@@ -171,7 +177,7 @@ class Measurement:
         figures["ablation"] = {}
         self._say("  ablation: what changes, and the median processor time of a search")
         for name, other in variants(self._plan.ranking, has_vectors=bool(self.model)).items():
-            theirs = pool.ask(data, self._progress, other)
+            theirs = pool.ask(data, searched, other)
             more_ms = [one.work_ms - mine.work_ms for one, mine in zip(theirs, ours, strict=True)]
             change, work_ms = difference(theirs, ours), round(percentile(more_ms, 0.5), 3)
             figures["ablation"][name] = {"change": change, "work_ms": work_ms}
@@ -181,9 +187,9 @@ class Measurement:
     def _pooled(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured], asked_ms: int) -> None:
         """Of its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
         figures["pooled"] = {}
-        for scope in (OWN_PROJECT, EVERYTHING, FROM_NOWHERE) if self._plan.is_everywhere else (OWN_PROJECT,):
+        for scope in SCOPES if self._plan.is_everywhere else SCOPES[:1]:
             when_ms = asked_ms if scope == OWN_PROJECT else None
-            asked = pool.ask(data, self._progress, self._plan.ranking, of=scope, asked_ms=when_ms)
+            asked = pool.ask(data, searched, self._plan.ranking, of=scope, asked_ms=when_ms)
             figures["pooled"][scope] = figures_of(asked)
             self._say(as_text(f"{data.name}, pooled, asked of {scope}", figures["pooled"][scope]))
             self._compare(figures, f"difference from apart: pooled, asked of {scope}", asked, ours)

@@ -107,7 +107,7 @@ def import_set(folder: Path, read: set[str] | None, home: str, keep: Path | None
     paths = [path for path in native(folder) if read is None or path.name.split(".")[0] in read]
     started_s = time.perf_counter()
     corpus = Corpus(folder.name, [], lambda _: paths)
-    Pool(home).load([DataSet(folder.name, [corpus])], progress, is_searched=False)
+    Pool(home, progress).load([DataSet(folder.name, [corpus])], is_searched=False)
     seconds = time.perf_counter() - started_s
     if kept is not None:
         shutil.copytree(home, part := kept.with_name(f"{kept.name}.{os.getpid()}"), symlinks=True)

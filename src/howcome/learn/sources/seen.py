@@ -144,7 +144,7 @@ class Seen:
 
     def is_changed_later(self, line: str) -> bool:
         """Whether a change that follows soon touches what a line names: how things are is then how they were."""
-        names = {name.strip("`()") for name in anchors.STRONG.findall(line)} - {""}
+        names = {name.strip("`()") for name in anchors.names_in(line)} - {""}
         changes = (one for scene in self.later(LOOKAHEAD) for one in scene.actions if one.is_edit)
         return any(name in (one.call.text or "") for one in changes for name in names)
 
@@ -232,7 +232,7 @@ def stems(text: str) -> set[str]:
 
 def named(text: str) -> int:
     """How many names of a project (identifiers, files, flags) a text has, `MAX_NAMES` at most."""
-    return min(MAX_NAMES, len(set(anchors.STRONG.findall(text)))) if anchors.may_be_strong(text) else 0
+    return min(MAX_NAMES, len(set(anchors.names_in(text))))
 
 
 def one_line(text: str, limit_chars: int) -> str:
