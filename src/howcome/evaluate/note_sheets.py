@@ -92,12 +92,10 @@ class Grades:
     @property
     def void(self) -> str:
         """Why the grades are worth nothing; '' when they are worth something."""
-        for decoys, reader in (
-            (self.bags, "keyword bags passed the first"),
-            (self.foreign, "memories of other projects passed the second"),
-        ):
+        passed = (self.bags, "keyword bags", "first"), (self.foreign, "memories of other projects", "second")
+        for decoys, what, reader in passed:
             if decoys.value > MAX_DECOYS:
-                return f"{decoys.count} of {decoys.of} {reader} reader"
+                return f"{decoys.count} of {decoys.of} {what} passed the {reader} reader"
         return "" if self.bags.of else "no keyword bag was graded"
 
 
@@ -129,10 +127,8 @@ def bags(data: Distilled) -> list[tuple[str, str]]:
     rare = Counter(word for counts in said.values() for word in counts)
     found = []
     for session, counts in said.items():
-        words = sorted(
-            (word for word, times in counts.items() if times >= MIN_BAG_TIMES and not word.isdigit()),
-            key=lambda word: (rare[word], -counts[word], word),
-        )
+        often = (word for word, times in counts.items() if times >= MIN_BAG_TIMES and not word.isdigit())
+        words = [word for *_, word in sorted((rare[word], -counts[word], word) for word in often)]
         cuts = (words[at : at + BAG_WORDS] for at in range(0, BAGS * BAG_WORDS, BAG_WORDS))
         found += [(session, " ".join(bag)) for bag in cuts if bag]
     return found

@@ -183,13 +183,8 @@ def duplicates(texts: Sequence[str], places: Iterable[int], alike: Collection[tu
         first.setdefault(normalized(text), at)
     said = [stems(text) for text in texts]
     again = {later for _, later in alike}
-    return {
-        at
-        for at in places
-        if at in again
-        or first[normalized(texts[at])] != at
-        or any(_jaccard(said[at], said[other]) >= SAME_STEMS for other in range(at))
-    }
+    again |= {at for at, text in enumerate(texts) if first[normalized(text)] != at}
+    return {at for at in places if at in again or any(_alike(said[at], said[other]) for other in range(at))}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -239,10 +234,10 @@ def _holds(said: frozenset[str], wanted: str, share: float) -> bool:
     return bool(found) and len(said & found) >= share * len(found)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     smaller, larger = sorted((len(one), len(other)))
-    may_be_enough = smaller and smaller >= SAME_STEMS * larger
-    return len(one & other) / len(one | other) if may_be_enough else 0.0
+    may_be = smaller > 0 and smaller >= SAME_STEMS * larger
+    return may_be and len(one & other) / len(one | other) >= SAME_STEMS
 
 
 def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Share]:

@@ -177,14 +177,13 @@ class SpeakReport:
         """Writes for a reader without context: every line with its prompt, and what was wanted with each line that may
         hold it; how many.
         """  # noqa: D205 - one sentence
+        asked = self.overall().asked
         rows: list[dict[str, object]] = [
             {"id": line.id, "before": one.before, "prompt": one.prompt, "after": one.after, "line": line.line}
-            for spoken in self.sets.values()
-            for one in spoken.asked
+            for one in asked
             for line in one.lines
         ]
-        wants = [want for spoken in self.sets.values() for one in spoken.asked for want in one.wants]
-        near = {key: (want, line) for want in wants for key, line in want.near}
+        near = {key: (want, line) for one in asked for want in one.wants for key, line in want.near}
         rows += [{"id": key, "wanted": want.text, "line": line} for key, (want, line) in near.items()]
         path.parent.mkdir(parents=True, exist_ok=True)
         write_rows(path, rows)

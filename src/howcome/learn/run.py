@@ -11,16 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from howcome.domain import memories
-from howcome.domain.candidates import (
-    MAX_TEXT_CHARS,
-    MIN_TEXT_CHARS,
-    OTHER_PROJECT,
-    SECRET,
-    TOO_LONG,
-    TOO_SHORT,
-    Candidate,
-)
+from howcome.domain import candidates, memories
+from howcome.domain.candidates import OTHER_PROJECT, Candidate
 from howcome.domain.memories import normalized
 from howcome.domain.reconciliation import Changes, DueSession, NewCandidate, Taught
 from howcome.domain.stored import Scope, StoredEvent
@@ -62,12 +54,8 @@ class DistilReport(Changes):
 class Distillation:
     """Distils what is stored.
 
-    Args:
-        store: Where events are, and memories go.
-        distiller: What turns exchanges into candidates.
-        now_ms: The clock.
-        meaning: Gives what tells what is near by meaning, asked when it is needed; None from it: by words only.
-        model: The name of its vectors, where that is known without loading it: projects without them are due.
+    `meaning` gives what tells what is near by meaning, when that is needed (None from it: by words only); `model` names
+    its vectors, where that is known without loading it: projects without them are due.
     """
 
     def __init__(
@@ -230,11 +218,11 @@ def admit(candidate: Candidate, redactor: Redactor) -> str:
     """
     whole = f"{candidate.text}\n{candidate.subject}"  # looked through at once
     if REDACTED in whole.casefold() or PRIVATE in whole.casefold() or redactor.redact(whole) != whole:
-        return SECRET
+        return candidates.SECRET
     length = len(candidate.text.strip())
-    if length < MIN_TEXT_CHARS:
-        return TOO_SHORT
-    return TOO_LONG if length > MAX_TEXT_CHARS else ""
+    if length < candidates.MIN_TEXT_CHARS:
+        return candidates.TOO_SHORT
+    return candidates.TOO_LONG if length > candidates.MAX_TEXT_CHARS else ""
 
 
 def memory_key(key: bytes, root: str, type_: str, text: str) -> bytes:

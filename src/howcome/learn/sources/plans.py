@@ -56,14 +56,10 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
     for place, text in enumerate(lines[: max(FIRST_LINES, ceil(len(lines) * FIRST_SHARE))]):
         weight = 0.4 * named(text) + 1.2 * words.has(text, "reasons") + 0.6 * words.has(text, "blames") - 0.01 * place
         weight += 0.5 * is_whole(text)
-        if (
-            weight >= MIN_WEIGHT
-            and len(text) <= MAX_TEXT_CHARS
-            and count_words(text) >= MIN_WORDS
-            and (words.has(text, "reasons") or words.has(text, "causes"))
-            and not words.has(text, "before")  # what the plan is about to change
-            and not (text[0] in "`(" or text[0].islower())
-        ):
+        is_sized = len(text) <= MAX_TEXT_CHARS and count_words(text) >= MIN_WORDS
+        is_borne_out = words.has(text, "reasons") or words.has(text, "causes")
+        is_part = words.has(text, "before") or text[0] in "`(" or text[0].islower()  # or what is about to change
+        if weight >= MIN_WEIGHT and is_sized and is_borne_out and not is_part:
             weighed.append((-weight, place, text))
     own = (text for *_, text in sorted(weighed) if said.is_user or not seen.is_repeated(text, said.event))
     told = ((_type(text), f"{head}: {text}") for text in islice(own, MAX_FROM_ONE))

@@ -99,8 +99,8 @@ class Seen:
         prompt = self.scene.exchange.prompt
         if prompt is None or prompt.tool is None or self.before is None:
             return None
-        called = [one for one in self.before.actions if one.has_failed and one.call.tool == prompt.tool]
-        return called[-1] if called else None
+        called = (one for one in reversed(self.before.actions) if one.has_failed and one.call.tool == prompt.tool)
+        return next(called, None)
 
     @property
     def interrupted(self) -> Action | None:
@@ -114,18 +114,15 @@ class Seen:
     @property
     def answered(self) -> Said | None:
         """What the agent had said last before these words."""
-        said = replies_of(self.before) if self.before is not None else []
-        return said[-1] if said else None
+        return next(reversed(replies_of(self.before)), None) if self.before is not None else None
 
     def best(self, weighed: Iterable[tuple[float, str, Said]]) -> tuple[str, Said] | None:
         """The weightiest of some lines that the agent said, but for those that a page or a tool had said before it.
 
         A page can ask an agent to write something down: what the agent then repeats is as trusted as the page.
         """
-        for _, line, said in sorted(weighed, key=lambda one: -one[0]):
-            if not self.is_repeated(line, said.event):
-                return line, said
-        return None
+        ranked = ((line, said) for _, line, said in sorted(weighed, key=lambda one: -one[0]))
+        return next((one for one in ranked if not self.is_repeated(one[0], one[1].event)), None)
 
     def is_repeated(self, line: str, said_in: StoredEvent) -> bool:
         """Whether a page, a tool or a task said a line before anybody of the conversation did, and before an event."""
@@ -152,10 +149,9 @@ class Seen:
         """Whether the agent says soon after that it was wrong about the same things."""
         if self._retractions is None:
             later = (one for scene in self.later(TAKEN_BACK_WITHIN) for one in replies_of(scene))
-            told = [(one.place, one.text) for one in self.replies] + [(_LATER, one.text) for one in later]
-            self._retractions = [
-                (place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in told if words.begins(text, "retracts")
-            ]
+            told = [*((one.place, one.text) for one in self.replies), *((_LATER, one.text) for one in later)]
+            back = ((place, text) for place, text in told if words.begins(text, "retracts"))
+            self._retractions = [(place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in back]
         wanted = stems(line)
         return any(place > said.place and len(wanted & about) >= SHARED_STEMS for place, about in self._retractions)
 
