@@ -93,16 +93,9 @@ _HAYSTACK = ("question_id", "question", "haystack_session_ids", "haystack_dates"
 
 @dataclass(frozen=True)
 class Asked:
-    """One question with what answers it.
+    """One question with the sessions and turns that answer it (a passage is a session of one turn), or with its answer.
 
-    Attributes:
-        text: The question.
-        category: Its kind, for the figures by kind.
-        sessions: The sessions that answer it; passages are sessions of one turn.
-        turns: The turns that answer it; empty where the set does not say.
-        answer: The expected answer in words; '' where the set has none.
-        before_ms: Only what is older counts.
-        asking: The session that asks, which is never an answer.
+    Only what is older than `before_ms` counts; `asking` is the session that asks, which is never an answer.
     """
 
     text: str

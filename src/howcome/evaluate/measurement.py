@@ -64,16 +64,7 @@ _PACKAGES_OF_MEANING = ("numpy", "onnxruntime")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run measures.
-
-    Attributes:
-        ranking: How is ranked.
-        against: Another ranking to compare with.
-        with_baseline: FTS5 is asked, too.
-        with_ablation: Every variant of the ranking is, too.
-        is_pooled: All sets are asked in one store, too; `is_everywhere`: there also of everything.
-        with_memories: Sessions are distilled, too, and asked with and without what came of it.
-    """
+    """What a run measures: the options of `howcome eval`; `against` is another ranking to compare with."""
 
     ranking: Ranking = SHIPPED
     against: Ranking | None = None
@@ -85,11 +76,9 @@ class Plan:
 
 
 class Measurement:
-    """Runs a plan; keeps the figures and says each as soon as it is there.
+    """Runs a plan; keeps the figures (one object a set) and says each as soon as it is there.
 
-    Attributes:
-        figures: One object a set.
-        model: The embedder that was used; '' when search was by words alone.
+    `model` is the embedder that was used; '' when search was by words alone.
     """
 
     def __init__(self, plan: Plan, say: Callable[[str], None], progress: Callable[[str], None]) -> None:

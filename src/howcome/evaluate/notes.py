@@ -100,14 +100,10 @@ def measure(
     graded: Graded | None = None,
     alike: Collection[tuple[int, int]] = (),
 ) -> NoteFigures:
-    """The figures of the live memories of a set, in the order in which they were kept.
+    """The figures of the live memories of a set (also of sessions that nobody read), in the order of their keeping.
 
-    Args:
-        memories: All of the set's, also those of sessions that nobody read.
-        notes: What the readers noted.
-        traps: Quotes of what looks like a memory and is none.
-        graded: With it only what passed catches a note.
-        alike: Places of memories, the earlier one first, that say the same in other words, where an embedder knows.
+    `traps` are quotes of what looks like a memory and is none. With `graded` only what passed catches a note. `alike`
+    are places of memories, the earlier one first, that say the same in other words, where an embedder knows.
     """
     read, values = {note.session for note in notes}, [note.value for note in notes]
     able = [at for at, memory in enumerate(memories) if graded is None or memory.id in graded.passed]

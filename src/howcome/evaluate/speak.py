@@ -200,12 +200,8 @@ def measure_speak(
 ) -> SpeakReport:
     """Asks every judged prompt of the sets at or below some paths, as it was when it was typed.
 
-    Args:
-        paths: Folders with sets.
-        progress: Is told what is done.
-        keep: Where imported stores stay for the next run.
-        sheet: Where the lines are written for a reader; what he says counts more than where a line is from.
-        grades: What readers said of such lines: `{"id": …, "grade": 0 to 2}`.
+    Imported stores stay in `keep` for the next run. The lines are written into `sheet` for a reader, and `grades` are
+    what readers said of them (`{"id": …, "grade": 0 to 2}`), which counts more than where a line is from.
 
     Raises:
         UsageError: there are no judged prompts, or a file cannot be read.

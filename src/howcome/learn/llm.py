@@ -127,11 +127,8 @@ def remembered(
 ) -> list[Memory]:
     """The live memories that a model is shown: those that this session bears out, and the nearest others.
 
-    Args:
-        told: The messages.
-        before: What was said in the session before them.
-        known: Every memory of the project, and those that hold everywhere.
-        near: Keys of memories that are near by meaning, the nearest first; where there are none words decide.
+    `told` are the messages, `before` what was said before them; `near` are keys of memories that are near by meaning,
+    the nearest first: where there are none words decide.
     """
     ids = {event.id for event in (*before, *told)}
     live = [memory for memory in known if memory.is_live]

@@ -184,11 +184,7 @@ def _is_telling(text: str, words: set[str]) -> bool:
 class Weighing:
     """Weighs proposals against what is known, as candidates of the sources are weighed.
 
-    Args:
-        key: The store's.
-        redactor: Looks for secrets.
-        root: The project's root; `project_id`: its number.
-        kept: Every memory of it and those that hold everywhere, whatever became of them, but purged ones.
+    `kept` are every memory of the project and those that hold everywhere, whatever became of them, but purged ones.
     """
 
     def __init__(self, key: bytes, redactor: Redactor, project_id: int, root: str, kept: Sequence[Memory]) -> None:

@@ -36,9 +36,7 @@ _TELLING = ("decision", _FAILURE, "pattern", "dependency", "discovery")
 def reconcile(known: Known, near: Near | None = None) -> Plan:
     """The memories that the candidates of a project give, and the pairs that may contradict each other.
 
-    Args:
-        known: The candidates, and the memories that are there.
-        near: The candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
+    `near` gives the candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
     """
     return _Reconciliation(known, near or (lambda _key: ())).plan()
 

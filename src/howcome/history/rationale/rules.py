@@ -160,11 +160,9 @@ def may_have(exchange: Exchange) -> bool:
 
 
 def by_rules(exchange: Exchange, before: Sequence[Exchange]) -> Rationale | None:
-    """What was asked, what was done and why; None where nothing was done or decided.
+    """What was asked, what was done and why in an exchange of the main agent's; None where nothing was done or decided.
 
-    Args:
-        exchange: A prompt of the main agent's and what followed, with whole texts (those of results are not read).
-        before: The exchanges before it, at most LOOKBACK, the nearest last.
+    It and those `before` it (at most LOOKBACK, the nearest last) have whole texts; those of results are not read.
     """
     if exchange.prompt is None:
         return None
