@@ -43,10 +43,10 @@ def wants_of(
 ) -> list[Want]:
     """What a judged prompt needed, and whether a line that its window held says it."""
     texts = [line.text for line in held if tokens(line.text) <= MAX_LINE_TOKENS]
-    quotes = [one for one in candidates if one.get("grade") == HELPS and one.get("quote")]
-    found = [_want("quote", str(one["quote"]), str(one.get("gist") or ""), texts, judged) for one in quotes]
-    missing = str(row.get("missing") or "")
-    return [*found, *([_want("missing", missing, "", texts, judged)] if missing else [])]
+    helpful = (one for one in candidates if one.get("grade") == HELPS)
+    wanted = [("quote", str(one.get("quote") or ""), str(one.get("gist") or "")) for one in helpful]
+    wanted.append(("missing", str(row.get("missing") or ""), ""))
+    return [_want(what, text, gist, texts, judged) for what, text, gist in wanted if text]
 
 
 def distinct(wants: Sequence[Want]) -> list[list[Want]]:

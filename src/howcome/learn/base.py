@@ -34,11 +34,6 @@ class Exchange:
         self.view: object = None
 
     @property
-    def agent_id(self) -> str | None:
-        """The subagent whose exchange it is, None for the main agent."""
-        return self.first.agent_id if self.prompt or self.events else None
-
-    @property
     def first(self) -> StoredEvent:
         """The event that it begins with; an exchange without any is none."""
         return self.prompt or self.events[0]

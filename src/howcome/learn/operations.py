@@ -102,7 +102,10 @@ def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: Counter[s
 
 def _proposal(one: Mapping[str, object], shown: Shown) -> Proposal | str:
     """An operation that makes sense, or why it makes none."""
-    op, text = str(one["op"]), _shortened(" ".join(clean_text(str(one["text"])).split()))
+    op, text = str(one["op"]), " ".join(clean_text(str(one["text"])).split())
+    ends = [match.end() for match in _SENTENCE_END.finditer(text[: NOTE_CHARS + 1])]
+    if ends and len(text) > NOTE_CHARS:  # as many sentences as a memory may have, or all where the first is too long
+        text = text[: ends[-1]]
     cited = _cited(one["evidence"], shown)  # type: ignore[arg-type]
     if not cited:
         return NO_QUOTE
@@ -123,12 +126,6 @@ def _cited(evidence: Sequence[Mapping[str, object]], shown: Shown) -> list[Store
         if len(quote) >= MIN_QUOTE_CHARS and 1 <= number <= len(shown.messages) and shown.holds(number, quote):
             found[number] = shown.messages[number - 1]
     return sorted(found.values(), key=lambda event: event.origin != events.ORIGIN_USER)[:MOST_CITED]
-
-
-def _shortened(text: str) -> str:
-    """As many sentences of a text as a memory may have, or all of it where the first is too long."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text[: NOTE_CHARS + 1])]
-    return text[: ends[-1]] if ends and len(text) > NOTE_CHARS else text
 
 
 class Trust:

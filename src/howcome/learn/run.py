@@ -121,7 +121,7 @@ class Distillation:
         is_one = len({event.project for event in told}) == 1  # as good as always: then nobody asks whose an event is
         roots = {} if is_one else {event.id: event.project for event in told}
         for exchange in stream_of(told):
-            streams.setdefault(exchange.agent_id, []).append(exchange)
+            streams.setdefault(exchange.first.agent_id, []).append(exchange)
         for stream in streams.values():
             new = [not due.after_row or any(row > due.after_row for row in exchange.rows) for exchange in stream]
             whole = stream if is_read else _WholeTexts(self._store, stream)

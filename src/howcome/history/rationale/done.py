@@ -210,9 +210,3 @@ def unframed(text: str) -> str:
         if text == before:
             break
     return text
-
-
-def capitalized(text: str) -> str:
-    """A text with a capital letter, unless it begins with a name."""
-    first = text.split(" ", 1)[0]
-    return text[0].upper() + text[1:] if first.isalpha() and first.islower() else text

@@ -13,7 +13,7 @@ from howcome.domain.events import squeeze
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
 from howcome.domain.sentences import Sentence, without_markdown
 from howcome.domain.stored import StoredEvent
-from howcome.history.rationale.done import Deeds, capitalized, deed_in_words
+from howcome.history.rationale.done import Deeds, deed_in_words
 from howcome.history.rationale.reasons import why
 from howcome.learn import anchors
 from howcome.learn.base import Exchange
@@ -173,13 +173,14 @@ def by_rules(exchange: Exchange, before: Sequence[Exchange]) -> Rationale | None
     wish = asked(scene, before[-LOOKBACK:])
     done = deeds.told("" if deeds.commits else deed_in_words(scene))
     parts = [("Asked", wish), ("Done", done), ("Why", why(scene, f"{wish} {done}", deeds.files))]
-    text = " ".join(f"{name}: {_ended(capitalized(said))}" for name, said in parts if said)
+    text = " ".join(f"{name}: {_sentence(said)}" for name, said in parts if said)
     return Rationale(squeeze(text, MAX_TEXT_CHARS), least_trusted(exchange.prompt), AUTHOR)
 
 
-def _ended(text: str) -> str:
-    """A sentence with its end."""
-    text = text.rstrip(" .,;:")
+def _sentence(text: str) -> str:
+    """A text with its end, and with a capital letter, unless it begins with a name."""
+    first, text = text.split(" ", 1)[0], text.rstrip(" .,;:")
+    text = text[0].upper() + text[1:] if first.isalpha() and first.islower() else text
     return text if text.endswith(("?", "!", "…", "?)")) else text + "."
 
 
