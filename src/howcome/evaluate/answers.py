@@ -51,13 +51,10 @@ class AnswerReport:
     def as_markdown(self) -> str:
         """For people: a table, a row a kind."""
         names = list(dict.fromkeys(name for shares in self.kinds.values() for name in shares))
-        rows = [
-            [
-                f"{kind} ({next(iter(shares.values())).of})",
-                *(f"{shares[name].value:.2f}" if name in shares else "" for name in names),
-            ]
-            for kind, shares in self.kinds.items()
-        ]
+        rows = []
+        for kind, shares in self.kinds.items():
+            cells = [f"{shares[name].value:.2f}" if name in shares else "" for name in names]
+            rows.append([f"{kind} ({next(iter(shares.values())).of})", *cells])
         return table(["questions", *(name.replace("_", " ") for name in names)], rows)
 
 

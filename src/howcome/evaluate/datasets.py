@@ -38,13 +38,6 @@ class Turn:
     role: str
     text: str
 
-    @classmethod
-    def of(cls, row: Mapping[str, object]) -> Turn:
-        """A turn of a data set; what a shared picture shows is part of it."""
-        image = row.get("image")
-        text = str(row["text"]) + (f" [image: {image}]" if image else "")
-        return cls(str(row["id"]), str(row.get("role") or "user"), text)
-
 
 @dataclass(frozen=True)
 class Conversation:
@@ -286,10 +279,12 @@ def _conversations(folder: Path) -> list[Corpus]:
 
 
 def _conversation(row: Row, within: str) -> Conversation:
-    turns = row["turns"] if isinstance(row["turns"], list) else []
-    turns = [_checked(turn, ("id", "text"), f"session {row['session']}, turn {at}") for at, turn in enumerate(turns, 1)]
-    session = f"{within}{row['session']}"
-    return Conversation(session, written_ms(row.get("ts")), [Turn.of(turn) for turn in turns])
+    turns = []
+    for at, found in enumerate(row["turns"] if isinstance(row["turns"], list) else [], 1):
+        turn = _checked(found, ("id", "text"), f"session {row['session']}, turn {at}")
+        image = f" [image: {turn['image']}]" if turn.get("image") else ""  # what a shared picture shows is part of it
+        turns.append(Turn(str(turn["id"]), str(turn.get("role") or "user"), f"{turn['text']}{image}"))
+    return Conversation(f"{within}{row['session']}", written_ms(row.get("ts")), turns)
 
 
 def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversation]) -> Corpus:

@@ -42,13 +42,14 @@ ANSWER_CHARS = 1000
 """A text may be so long before the answer has another shape than it was asked for."""
 
 
-def _object(**properties: object) -> Mapping[str, object]:
+def schema_of(**properties: object) -> Mapping[str, object]:
+    """The schema of an object that has these properties and no other."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 _TEXT = {"type": "string", "maxLength": ANSWER_CHARS}
-_QUOTED = _object(message={"type": "integer"}, quote=_TEXT)
-_OPERATION = _object(
+_QUOTED = schema_of(message={"type": "integer"}, quote=_TEXT)
+_OPERATION = schema_of(
     op={"type": "string", "enum": list(OPERATIONS)},
     type={"type": "string", "enum": list(memories.TYPES)},
     text=_TEXT,
@@ -56,7 +57,7 @@ _OPERATION = _object(
     evidence={"type": "array", "items": _QUOTED, "maxItems": 8},
     reason=_TEXT,
 )
-SCHEMA = _object(operations={"type": "array", "maxItems": MOST_OPERATIONS, "items": _OPERATION})
+SCHEMA = schema_of(operations={"type": "array", "maxItems": MOST_OPERATIONS, "items": _OPERATION})
 _QUESTION = os.path.join(os.path.dirname(__file__), "notes_prompt.txt")
 OWN_WORDS = "user agent runs edits fails prints"
 """With which messages are shown."""

@@ -27,7 +27,7 @@ from howcome.errors import OverBudgetError, ProviderError, StoreLockedError, Wro
 from howcome.learn.batches import MOST_CHARS, TOOL_CHARS, close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.meaning import Meaning
-from howcome.learn.operations import SenselessError, Weighing, proposals_in
+from howcome.learn.operations import REASON_CHARS, SenselessError, Weighing, proposals_in
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.providers.llm_adapter import DeclinedError, NotYetError
@@ -45,7 +45,6 @@ MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not these batches that it fails at."""
 
 MAX_MEMORIES = 1_000_000
-REASON_CHARS = 300
 STOPPED = "stopped: `howcome spending --go` allows the language model to be asked again"
 EMBEDDED_CHARS = 1000
 _ABOUT_THE_QUESTION = (400, 413, 415, 422)

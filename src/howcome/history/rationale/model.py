@@ -8,7 +8,7 @@ a text that is read beside the exchange.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
@@ -16,7 +16,7 @@ from howcome.errors import OverBudgetError, ProviderError
 from howcome.history.rationale.done import Deeds
 from howcome.history.rationale.rules import least_trusted
 from howcome.learn.base import Exchange
-from howcome.learn.llm import ends
+from howcome.learn.llm import ends, schema_of
 from howcome.learn.scene import Scene
 from howcome.store.base import Store
 
@@ -31,12 +31,7 @@ MIN_TEXT_CHARS = 40
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not this exchange that it fails at."""
 
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"rationale": {"type": "string", "maxLength": 2 * MAX_TEXT_CHARS}},
-    "required": ["rationale"],
-    "additionalProperties": False,
-}
+SCHEMA = schema_of(rationale={"type": "string", "maxLength": 2 * MAX_TEXT_CHARS})
 _QUESTION = """\
 Below is one exchange between a programmer and a coding agent. Write 2 or 3 factual sentences, together at most 500 \
 characters, that say what was asked for, what was done, and why (the reason that was given, a cause that was found). \

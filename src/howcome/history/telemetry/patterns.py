@@ -197,11 +197,11 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
                 first.append(one)
             else:
                 classes[one.tool].append((stems, [one]))
-    found = _joined([pair for of_tool in classes.values() for pair in of_tool])
+    joined = _joined(pair for of_tool in classes.values() for pair in of_tool)
+    found = [one for one in joined if one.sessions >= least]
     for pattern in found:
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
         pattern.trend = late.count(False), late.count(True)
-    found = [one for one in found if one.sessions >= least]
     return sorted(found, key=lambda one: (not one.fix, -one.sessions, -len(one.failed), one.name))
 
 
