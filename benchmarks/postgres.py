@@ -186,10 +186,10 @@ def _quality(bench: Bench, name: str, sets: list[DataSet]) -> None:
     """The questions of evaluation sets, by words alone: the same answers, and as good ones."""
     home = bench.options.store or os.path.join(bench.root, "sets")
     os.environ["HOWCOME_EMBEDDING"] = "off"
-    pool = Pool(home)
+    pool = Pool(home, bench.say)
     if not os.path.exists(home):
         os.makedirs(home)
-        pool.load(sets, bench.say)
+        pool.load(sets)
     with pool.open() as app:
         server = _Server(app, name)
         server.index.catch_up()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from howcome.domain.candidates import Candidate, Distilled
 
 if TYPE_CHECKING:
-    from howcome.learn.base import Stream
+    from collections.abc import Sequence
+
+    from howcome.learn.base import Exchange
 
 KEEP = re.compile(r"KEEP (\w+)(?: #([\w-]+))?: (.+)")
 UNFINISHED = re.compile(r"UNFINISHED: (.+)")
@@ -20,7 +22,7 @@ class NotingDistiller:
     def __init__(self, version: int = 1) -> None:
         self.name, self.version = "noting", version
 
-    def distil(self, stream: Stream, place: int) -> Distilled:
+    def distil(self, stream: Sequence[Exchange], place: int) -> Distilled:
         """What an exchange says to keep."""
         found, exchange, is_last = Distilled(), stream[place], place == len(stream) - 1
         for event in exchange.all_events:

@@ -15,9 +15,10 @@ from tests.others import REVIEW, Chat, said
 
 from howcome.domain.code import CodeFile, GraphChange
 from howcome.domain.stored import Filter, Scope, Weights
+from howcome.log.answers import MAX_PAUSE_MS, PAUSE_MS
 from howcome.providers.schema import problem_with
 from howcome.redact.redactor import Redactor
-from howcome.retrieve.outside import KEPT_MS, MAX_PAUSE_MS, PAUSE_MS, SCHEMA, Outside
+from howcome.retrieve.outside import KEPT_MS, SCHEMA, Outside
 from howcome.retrieve.ranking import chosen_ranking
 from howcome.retrieve.search import Searcher
 from howcome.retrieve.situation import Situation

@@ -116,10 +116,11 @@ class Candidate:
         ts_ms: int,
         *,
         subject: str = "",
+        source: str = "",
     ) -> None:
         self.type, self.text, self.origin, self.ts_ms = type, text, origin, ts_ms
         self.evidence = tuple(dict.fromkeys(evidence))[: memories.MAX_EVIDENCE]
-        self.subject, self.source = subject, ""
+        self.subject, self.source = subject, source
 
     def __repr__(self) -> str:
         """Type and text."""

@@ -205,3 +205,8 @@ class Changes:
     removed: int = 0
     folded: int = 0
     contradictions: int = 0
+
+    def add(self, other: Changes) -> None:
+        """These, too."""
+        for name in ("added", "updated", "removed", "folded", "contradictions"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))

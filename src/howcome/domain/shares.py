@@ -8,7 +8,7 @@ from math import sqrt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     Draw = Callable[[Sequence[Any]], list[Any]]
@@ -23,6 +23,15 @@ class Share:
 
     count: int
     of: int
+
+    @classmethod
+    def among(cls, flags: Iterable[bool]) -> Share:
+        """Of some things those that are so."""
+        found = list(flags)
+        return cls(sum(found), len(found))
+
+    def __add__(self, other: Share) -> Share:
+        return Share(self.count + other.count, self.of + other.of)
 
     @property
     def value(self) -> float:
@@ -39,6 +48,9 @@ class Share:
         reach = _Z95 * sqrt(self.value * (1 - self.value) / self.of + square / (4 * self.of**2))
         low, high = ((middle + sign * reach) / (1 + square / self.of) for sign in (-1, 1))
         return max(0.0, low), min(1.0, high)
+
+
+NONE = Share(0, 0)
 
 
 def pooled(parts: Sequence[tuple[int, int]]) -> Share:

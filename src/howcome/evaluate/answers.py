@@ -21,6 +21,7 @@ from howcome.evaluate.datasets import Row, read_rows
 from howcome.evaluate.harness import Pool, events_behind, throwaway_home
 from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.notes import stems
+from howcome.evaluate.tables import table
 from howcome.retrieve.question import Question
 
 SHOWN, QUOTE_SHARE = 3, 0.7
@@ -50,12 +51,11 @@ class AnswerReport:
     def as_markdown(self) -> str:
         """For people: a table, a row a kind."""
         names = list(dict.fromkeys(name for shares in self.kinds.values() for name in shares))
-        heads = " | ".join(name.replace("_", " ") for name in names)
-        rows = [f"| questions | {heads} |", "|---" * (len(names) + 1) + "|"]
+        rows = []
         for kind, shares in self.kinds.items():
             cells = [f"{shares[name].value:.2f}" if name in shares else "" for name in names]
-            rows.append(f"| {kind} ({next(iter(shares.values())).of}) | {' | '.join(cells)} |")
-        return "\n".join(rows)
+            rows.append([f"{kind} ({next(iter(shares.values())).of})", *cells])
+        return table(["questions", *(name.replace("_", " ") for name in names)], rows)
 
 
 def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: Path | None = None) -> AnswerReport:
@@ -88,13 +88,11 @@ def _asked(app: App, rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
         session, kind = str(row.get("session") or ""), str(row.get("kind") or ("asked" if quotes else "nonsense"))
         held = _figures(app, found[:SHOWN], quotes, session) if quotes else {"nothing_found": not found}
         kinds.setdefault(kind, []).append(held)
-    return {kind: _shares(held) for kind, held in kinds.items()}
-
-
-def _shares(held: Sequence[Mapping[str, bool]]) -> dict[str, Share]:
-    names = dict.fromkeys(name for one in held for name in one)
-    values = {name: [one[name] for one in held if name in one] for name in names}
-    return {name: Share(sum(of), len(of)) for name, of in values.items()}
+    names = {kind: dict.fromkeys(name for one in held for name in one) for kind, held in kinds.items()}
+    return {
+        kind: {name: Share.among(one[name] for one in held if name in one) for name in names[kind]}
+        for kind, held in kinds.items()
+    }
 
 
 def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: str) -> dict[str, bool]:
@@ -116,9 +114,6 @@ def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: s
 
 def _is_right(app: App, item: Found, phrases: Sequence[str], session: str) -> bool:
     """Whether a row is of an exchange in which the answer was said."""
-    for event in events_behind(app, item):
-        if event.session.startswith(session):
-            said = [plain_words(one.text or "") for one in app.events.with_texts(app.events.exchange_of(event))]
-            if any(phrase in text for phrase in phrases for text in said):
-                return True
-    return False
+    exchanges = (app.events.exchange_of(one) for one in events_behind(app, item) if one.session.startswith(session))
+    said = (plain_words(one.text or "") for exchange in exchanges for one in app.events.with_texts(exchange))
+    return any(phrase in text for text in said for phrase in phrases)

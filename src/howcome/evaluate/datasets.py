@@ -38,13 +38,6 @@ class Turn:
     role: str
     text: str
 
-    @classmethod
-    def of(cls, row: Mapping[str, object]) -> Turn:
-        """A turn of a data set; what a shared picture shows is part of it."""
-        image = row.get("image")
-        text = str(row["text"]) + (f" [image: {image}]" if image else "")
-        return cls(str(row["id"]), str(row.get("role") or "user"), text)
-
 
 @dataclass(frozen=True)
 class Conversation:
@@ -69,39 +62,22 @@ def written_ms(text: object) -> int | None:
         return None
 
 
-def write_conversations(path: Path, project: str, conversations: Iterable[Conversation]) -> Path:
-    """One file of native records, of a project with that name; a record is called by its session and its turn."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8") as stream:
-        for conversation in conversations:
-            for record in _records(conversation, project):
-                stream.write(json.dumps(record, ensure_ascii=False) + "\n")
-    return path
-
-
 def _records(conversation: Conversation, project: str) -> Iterable[dict[str, object]]:
+    """Native records, of a project with that name; a record is called by its session and its turn."""
     speakers: dict[str, str] = {}
     for time_ms, turn in conversation.timed():
         role = _SPEAKERS.get(turn.role.lower())
         if role is None:  # two people: whoever speaks first asks; what one of them says begins with the name
             role = speakers.setdefault(turn.role, "assistant" if len(speakers) % 2 else "user")
-        at = datetime.fromtimestamp(time_ms / 1000, UTC)
+        is_named = turn.role.lower() not in (*_SPEAKERS, "turn")
+        text = f"{turn.role}: {turn.text}" if is_named else turn.text
+        content = text if role == "user" else [{"type": "text", "text": text}]
+        at = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         yield {
-            "type": role,
-            "uuid": f"{conversation.session}/{turn.id}",
-            "sessionId": conversation.session,
-            "cwd": f"/{project}",
-            "version": "0",
-            "isSidechain": False,
-            "timestamp": at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "message": {"role": role, "content": _content(turn, role)},
-        }
-
-
-def _content(turn: Turn, role: str) -> object:
-    is_named = turn.role.lower() not in (*_SPEAKERS, "turn")
-    text = f"{turn.role}: {turn.text}" if is_named else turn.text
-    return text if role == "user" else [{"type": "text", "text": text}]
+            "type": role, "uuid": f"{conversation.session}/{turn.id}", "sessionId": conversation.session,
+            "cwd": f"/{project}", "version": "0", "isSidechain": False, "timestamp": at,
+            "message": {"role": role, "content": content},
+        }  # fmt: skip
 
 
 Row = dict[str, object]
@@ -110,16 +86,9 @@ _HAYSTACK = ("question_id", "question", "haystack_session_ids", "haystack_dates"
 
 @dataclass(frozen=True)
 class Asked:
-    """One question with what answers it.
+    """One question with the sessions and turns that answer it (a passage is a session of one turn), or with its answer.
 
-    Attributes:
-        text: The question.
-        category: Its kind, for the figures by kind.
-        sessions: The sessions that answer it; passages are sessions of one turn.
-        turns: The turns that answer it; empty where the set does not say.
-        answer: The expected answer in words; '' where the set has none.
-        before_ms: Only what is older counts.
-        asking: The session that asks, which is never an answer.
+    Only what is older than `before_ms` counts; `asking` is the session that asks, which is never an answer.
     """
 
     text: str
@@ -180,6 +149,13 @@ def _checked(row: object, fields: Sequence[str], where: str) -> Row:
     return row
 
 
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    """Writes objects as JSON Lines; the path."""
+    with path.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return path
+
+
 def find(folder: Path, stem: str) -> Path | None:
     """`stem.jsonl` or `stem.jsonl.gz` in a folder, when it is there."""
     paths = (folder / f"{stem}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
@@ -214,8 +190,7 @@ def find_sets(path: Path) -> list[Path]:
     Raises:
         UsageError: there are none; the message says what was looked for.
     """
-    found = [folder for folder in _folders(path) if kind_of(folder)]
-    if not found:
+    if not (found := [folder for folder in _folders(path) if kind_of(folder)]):
         raise UsageError(
             f"{path}: no data set here: expected questions.jsonl with transcripts/, sessions.jsonl or docs.jsonl,"
             " a longmemeval*.json, or secrets.jsonl with clean.jsonl"
@@ -282,13 +257,10 @@ def native(folder: Path) -> list[Path]:
 
 
 def _passages(folder: Path) -> Corpus:
-    def write(where: Path) -> list[Path]:
-        rows = rows_of(folder, "docs", "id", "text")
-        named = ((_within(folder) + str(row["id"]), str(row["text"])) for row in rows)
-        alone = (Conversation(name, None, [Turn(name, "user", text)]) for name, text in named)
-        return [write_conversations(where / "docs.jsonl", folder.name, alone)]
-
-    return Corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], write)
+    rows = rows_of(folder, "docs", "id", "text")
+    named = ((f"{_within(folder)}{row['id']}", str(row["text"])) for row in rows)
+    alone = [Conversation(name, None, [Turn(name, "user", text)]) for name, text in named]
+    return _corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], alone)
 
 
 def _within(folder: Path) -> str:
@@ -307,15 +279,18 @@ def _conversations(folder: Path) -> list[Corpus]:
 
 
 def _conversation(row: Row, within: str) -> Conversation:
-    turns = row["turns"] if isinstance(row["turns"], list) else []
-    turns = [_checked(turn, ("id", "text"), f"session {row['session']}, turn {at}") for at, turn in enumerate(turns, 1)]
-    session = f"{within}{row['session']}"
-    return Conversation(session, written_ms(row.get("ts")), [Turn.of(turn) for turn in turns])
+    turns = []
+    for at, found in enumerate(row["turns"] if isinstance(row["turns"], list) else [], 1):
+        turn = _checked(found, ("id", "text"), f"session {row['session']}, turn {at}")
+        image = f" [image: {turn['image']}]" if turn.get("image") else ""  # what a shared picture shows is part of it
+        turns.append(Turn(str(turn["id"]), str(turn.get("role") or "user"), f"{turn['text']}{image}"))
+    return Conversation(f"{within}{row['session']}", written_ms(row.get("ts")), turns)
 
 
 def _corpus(name: str, questions: Sequence[Asked], sessions: Sequence[Conversation]) -> Corpus:
     def write(where: Path) -> list[Path]:
-        return [write_conversations(where / "sessions.jsonl", name, sessions)]
+        records = (record for session in sessions for record in _records(session, name))
+        return [write_rows(where / "sessions.jsonl", records)]
 
     turns = {(session.session, at): turn.id for session in sessions for at, turn in session.timed()}
     return Corpus(name, questions, write, turns)
@@ -340,14 +315,11 @@ def _haystack(row: Row) -> Corpus:
         answer=str(row.get("answer") or ""),
     )
     columns = (row["haystack_session_ids"], row["haystack_dates"], row["haystack_sessions"])
-    sessions = [
-        Conversation(
-            f"{name}/{session}",
-            written_ms(date),
-            [Turn(f"{name}/{session}/{at}", str(turn["role"]), str(turn["content"])) for at, turn in enumerate(turns)],
-        )
-        for session, date, turns in zip(*columns, strict=True)  # type: ignore[call-overload]
-    ]
+    sessions = []
+    for session, date, told in zip(*columns, strict=True):  # type: ignore[call-overload]
+        named = f"{name}/{session}"
+        turns = [Turn(f"{named}/{at}", str(turn["role"]), str(turn["content"])) for at, turn in enumerate(told)]
+        sessions.append(Conversation(named, written_ms(date), turns))
     return _corpus(name, [asked], sessions)
 
 
@@ -357,8 +329,6 @@ def milliseconds_of(moment: str) -> int:
     Raises:
         UsageError: it is no such moment.
     """
-    try:
-        found = datetime.fromisoformat(moment)
-        return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
-    except ValueError as error:
-        raise UsageError(f"{moment!r} is no time: expected 2026-10-01T12:00:00Z") from error
+    if (found := parse_time_ms(moment)) is None:
+        raise UsageError(f"{moment!r} is no time: expected 2026-10-01T12:00:00Z")
+    return found

@@ -34,14 +34,13 @@ def figures_of(measured: Sequence[Measured]) -> Figures:
 
 
 def _groups(measured: Sequence[Measured], level: str) -> Figures:
-    asked = [item for item in measured if level in item.scores]
-    groups = {"all": asked}
-    human = [item for item in asked if item.asked.category in HUMAN_CATEGORIES]
+    asked = [(item.asked.category, item.scores[level]) for item in measured if level in item.scores]
+    rows = {"all": [scores for _, scores in asked]}
+    human = [scores for category, scores in asked if category in HUMAN_CATEGORIES]
     if human and len(human) < len(asked):
-        groups["human-written"] = human
-    names = sorted({item.asked.category for item in asked})
-    groups |= {name: [item for item in asked if item.asked.category == name] for name in names if name != "all"}
-    rows = {name: [item.scores[level] for item in items] for name, items in groups.items()}
+        rows["human-written"] = human
+    for name in sorted({category for category, _ in asked} - {"all"}):
+        rows[name] = [scores for category, scores in asked if category == name]
     return {
         name: {"n": len(of), **{metric: _with_interval([row[metric] for row in of]) for metric in of[0]}}
         for name, of in rows.items()
@@ -106,12 +105,11 @@ def as_text(name: str, figures: Figures) -> str:
     lines = [f"{name}: {figures['questions']} questions without leaks, {times}{cost}"]
     for level, groups in figures["levels"].items():
         lines.append(f"  {level:<20}{'n':>5}" + "".join(f"{column:>21}" for column in COLUMNS[level]))
-        lines += [_line(group, cells, COLUMNS[level]) for group, cells in groups.items()]
+        lines += [
+            f"  {group:<20}{cells['n']:>5}" + "".join(f"{_cell(cells[column]):>21}" for column in COLUMNS[level])
+            for group, cells in groups.items()
+        ]
     return "\n".join(lines)
-
-
-def _line(name: str, cells: Figures, columns: Sequence[str]) -> str:
-    return f"  {name:<20}{cells['n']:>5}" + "".join(f"{_cell(cells[column]):>21}" for column in columns)
 
 
 def _cell(cell: Figures, sign: str = "") -> str:
@@ -128,9 +126,7 @@ def difference_as_text(what: str, differences: Figures) -> str:
 
 def metric_of(figures: Figures, level: str) -> str:
     """The metric that stands for a set at a level: for single passages where the first answer is, else the order."""
-    if level == ANSWER:
-        return "coverage@5"
-    return "MRR" if figures["is_passages"] else "nDCG@10"
+    return "coverage@5" if level == ANSWER else "MRR" if figures["is_passages"] else "nDCG@10"
 
 
 def headline(figures: Figures, differences: Figures) -> str:

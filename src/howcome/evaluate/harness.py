@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 
@@ -31,7 +32,7 @@ from howcome.retrieve.question import Question
 from howcome.retrieve.ranking import Ranking
 from howcome.settings import FIELDS, home_folder, read_settings
 
-OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
+SCOPES = OWN_PROJECT, EVERYTHING, FROM_NOWHERE = "own project", "everything", "everything from nowhere"
 """Of what a question may be asked: of its own project, of everything there, of everything in no project."""
 
 RANKED = 50
@@ -91,47 +92,27 @@ def every_event(app: App) -> Iterator[StoredEvent]:
         yield from app.events.of_rows(range(first, first + ROWS_A_STEP)).values()
 
 
-class Baseline:
-    """Every turn of a store in an FTS5 table in memory; any telling word of a question may match."""
+class Put(NamedTuple):
+    """A question as it is put: to which project, and within which scope and time (exclusive) it may be answered."""
 
-    def __init__(self, app: App) -> None:
-        self._database = apsw.Connection(":memory:")
-        self._database.execute(
-            "CREATE TABLE turns (id INTEGER PRIMARY KEY, session TEXT, project TEXT, order_ms INTEGER, ts_ms INTEGER);"
-            "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61', content = '')"
-        )
-        with self._database:
-            for event in every_event(app):
-                if event.kind not in events.TURN_KINDS:
-                    continue
-                values = (event.row, event.session, event.project, event.order_ms, event.ts_ms or 0)
-                self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
-                self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
-
-    def ranked(self, text: str, project: str, before_ms: int) -> list[tuple[int, str, int]]:
-        """The turns of a project that match, best first, as row, session and time."""
-        words = [word for word in dict.fromkeys(_WORD.findall(text.lower())) if word not in STOP_WORDS]
-        if not words:
-            return []
-        query = " OR ".join(f'"{word}"' for word in words)
-        found = self._database.execute(
-            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
-            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
-            (query, project, before_ms),
-        )
-        return [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in found]
+    corpus: Corpus
+    asked: Asked
+    root: str
+    scope: Scope
+    before_ms: int
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A store that holds some sets; `home` is its HOWCOME_HOME."""
+    """A store that holds some sets; `home` is its HOWCOME_HOME, and `progress` is told what is done."""
 
     home: str
+    progress: Callable[[str], None] = lambda _: None
 
-    def load(self, sets: Sequence[DataSet], progress: Callable[[str], None], *, is_searched: bool = True) -> None:
+    def load(self, sets: Sequence[DataSet], *, is_searched: bool = True) -> None:
         """Imports what the sets hold, each corpus as a project of its own; what searches read only where they do."""
         for data in sets:
-            progress(f"{data.name}: reading")
+            self.progress(f"{data.name}: reading")
             for corpus in data.corpora:
                 root = _root(data, corpus)
                 with tempfile.TemporaryDirectory(prefix="howcome-eval-") as folder, self.open(root) as app:
@@ -139,35 +120,24 @@ class Pool:
                         app.ingest.file(found)
                     if is_searched:
                         app.index.finish()
-        if not is_searched:
-            return
-        with self.open() as app:
-            progress("embedding what was said")
-            app.index.embed(threads=os.cpu_count() or 1)
+        if is_searched:
+            with self.open() as app:
+                self.progress("embedding what was said")
+                app.index.embed(threads=os.cpu_count() or 1)
 
     def ask(
-        self,
-        data: DataSet,
-        progress: Callable[[str], None],
-        ranking: Ranking | None = None,
-        *,
-        of: str = OWN_PROJECT,
-        asked_ms: int | None = None,
-    ) -> list[Measured]:
-        """Every question of a set, measured, in their order.
+        self, data: DataSet, how: Callable[[App, Put], Measured], ranking: Ranking | None = None, *,
+        of: str = OWN_PROJECT, asked_ms: int | None = None, what: str = "",
+    ) -> list[Measured]:  # fmt: skip
+        """Every question of a set that the store holds, measured, in their order.
 
-        Args:
-            data: The set; the store holds it.
-            progress: Is told what is done.
-            ranking: Another one than that which ships.
-            of: OWN_PROJECT, EVERYTHING or FROM_NOWHERE.
-            asked_ms: When questions without a time of their own are asked; None: when the newest event was.
+        Those without a time of their own are asked at `asked_ms` (None: when the newest event was), `of` one of SCOPES.
         """
-        progress(f"{data.name}: asking")
+        self.progress(f"{data.name}: asking{what}")
         with self.open(ranking=ranking) as app:
             app.search.find(Question(_WARM_UP, Scope.everything(), limit=1))
             asked_ms = app.events.last_ms() if asked_ms is None else asked_ms
-            return [_measure(app, *parts) for parts in _questions(app, data, asked_ms, of)]
+            return [how(app, put) for put in _questions(app, data, asked_ms, of)]
 
     def distil(self) -> DistilReport:
         """Makes memories of what the store holds, as the settings' distiller does."""
@@ -182,33 +152,6 @@ class Pool:
             found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
         return dict(Counter(memory.type for memory in found).most_common())
 
-    def ask_shown(
-        self,
-        data: DataSet,
-        progress: Callable[[str], None],
-        ranking: Ranking | None = None,
-        *,
-        with_memories: bool,
-    ) -> list[Measured]:
-        """Every question by what a search shows, one list of events and memories; a memory stands for what it cites.
-
-        Sessions are ranked as they come up in that list, not by a search of their own.
-        """
-        progress(f"{data.name}: asking {'with' if with_memories else 'without'} memories")
-        types = () if with_memories else events.SEARCHED_KINDS
-        with self.open(ranking=ranking) as app:
-            return [_measure_shown(app, types, *parts) for parts in _questions(app, data, app.events.last_ms())]
-
-    def ask_baseline(self, data: DataSet, progress: Callable[[str], None]) -> list[Measured]:
-        """The same questions to FTS5, each of its own project."""
-        progress(f"{data.name}: asking the baseline")
-        with self.open() as app:
-            baseline = Baseline(app)
-            return [
-                _measure_baseline(app, baseline, corpus, asked, _root(data, corpus), before_ms)
-                for corpus, asked, _, before_ms in _questions(app, data, app.events.last_ms())
-            ]
-
     def last_ms(self) -> int:
         """The time of the newest event."""
         with self.open() as app:
@@ -221,18 +164,14 @@ class Pool:
                 return app.models.embedder.name, f"by words and by meaning ({app.models.embedder.name})"
             return "", f"by words alone: {embedding_status(app.settings).what}"
 
-    def _lend_models(self) -> None:
-        """Lets the throw-away home have the models that are installed."""
-        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
-        if os.path.isdir(installed) and not os.path.lexists(lent):
-            os.symlink(installed, lent)
-
     def open(self, root: str | None = None, ranking: Ranking | None = None) -> App:
         """The façade over the store, with the user's choice of models and nothing else of his."""
         chosen = {name: value for name, value in os.environ.items() if name.startswith(_CHOSEN)}
         own = read_settings(os.environ)  # an evaluation has a home of its own, and not its own models
         embedding = {one.variable: str(getattr(own, one.name)) for one in FIELDS if one.name.startswith("embedding")}
-        self._lend_models()
+        installed, lent = models_folder(home_folder(os.environ)), models_folder(self.home)
+        if os.path.isdir(installed) and not os.path.lexists(lent):
+            os.symlink(installed, lent)
         settings = read_settings({**embedding, **chosen, "HOWCOME_HOME": self.home, "HOME": self.home})
         app = open_app(settings, fixed_root=root, ranking=ranking)
         if settings.llm != "off":  # what an evaluation spends is spent of the user's budget: its own store goes away
@@ -244,44 +183,81 @@ def _root(data: DataSet, corpus: Corpus) -> str:
     return f"/{data.name}/{corpus.name}"
 
 
-def _questions(
-    app: App, data: DataSet, asked_ms: int, of: str = OWN_PROJECT
-) -> Iterator[tuple[Corpus, Asked, Scope, int]]:
-    """Each question with the scope and the time (exclusive) within which it may be answered."""
+def _questions(app: App, data: DataSet, asked_ms: int, of: str) -> Iterator[Put]:
     for corpus in data.corpora:
-        project = app.projects.of_root(_root(data, corpus))
-        scope = Scope.project(project)
-        if of != OWN_PROJECT:
-            scope = Scope.everything(project if of == EVERYTHING else None)
+        root = _root(data, corpus)
+        project = app.projects.of_root(root)
+        everything = Scope.everything(project if of == EVERYTHING else None)
+        scope = Scope.project(project) if of == OWN_PROJECT else everything
         for asked in corpus.questions:
-            yield corpus, asked, scope, asked.before_ms or asked_ms + 1
+            yield Put(corpus, asked, root, scope, asked.before_ms or asked_ms + 1)
 
 
-def _measure(app: App, corpus: Corpus, asked: Asked, scope: Scope, before_ms: int) -> Measured:
-    measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
+def searched(app: App, put: Put) -> Measured:
+    """A question by its search; sessions are ranked by a search of their own."""
+    asked, scope, before_ms = put.asked, put.scope, put.before_ms
+    measured, found = _timed(app, put, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, by_row=True))
     passages, sessions = [item.event for item in found if item.event is not None], list[str]()
     if asked.sessions:
         limit = RANKED + bool(asked.asking)
         by_session = app.search.find(Question(asked.text, scope, limit=limit, by_session=True, before_ms=before_ms))
         sessions = [item.event.session for item in by_session if item.event is not None]
     times = [(event.session, event.ts_ms or 0) for event in passages]
-    return _scored(app, corpus, measured, sessions, times, [event.row for event in passages[:SHOWN]])
+    measured.scores = _scores(app, put, sessions, times, [event.row for event in passages[:SHOWN]])
+    return measured
 
 
-def _measure_shown(
-    app: App, types: Sequence[str], corpus: Corpus, asked: Asked, scope: Scope, before_ms: int
-) -> Measured:
-    measured, found = _timed(app, asked, Question(asked.text, scope, limit=RANKED, before_ms=before_ms, types=types))
+def shown(types: Sequence[str], app: App, put: Put) -> Measured:
+    """A question by what a search shows, one list of events and memories; a memory stands for what it cites.
+
+    Sessions are ranked as they come up in that list, not by a search of their own.
+    """
+    question = Question(put.asked.text, put.scope, limit=RANKED, before_ms=put.before_ms, types=types)
+    measured, found = _timed(app, put, question)
     meant = [event for item in found for event in events_behind(app, item)]
     sessions = list(dict.fromkeys(event.session for event in meant))
     times = list(dict.fromkeys((event.session, event.ts_ms or 0) for event in meant))
     rows = [item.event.row for item in found[:SHOWN] if item.event is not None]
     said = [item.memory.text for item in found[:SHOWN] if item.memory is not None]
-    return _scored(app, corpus, measured, sessions, times, rows, said)
+    measured.scores = _scores(app, put, sessions, times, rows, said)
+    return measured
 
 
-def _timed(app: App, asked: Asked, question: Question) -> tuple[Measured, list[Found]]:
-    measured = Measured(asked)
+class Baseline:
+    """Every turn of a store in an FTS5 table in memory; any telling word of a question may match."""
+
+    def __init__(self, app: App) -> None:
+        self._database = apsw.Connection(":memory:")
+        self._database.execute(
+            "CREATE TABLE turns (id INTEGER PRIMARY KEY, session TEXT, project TEXT, order_ms INTEGER, ts_ms INTEGER);"
+            "CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = 'porter unicode61', content = '')"
+        )
+        with self._database:
+            for event in (event for event in every_event(app) if event.kind in events.TURN_KINDS):
+                values = (event.row, event.session, event.project, event.order_ms, event.ts_ms or 0)
+                self._database.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?)", values)
+                self._database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (event.row, event.text))
+
+    def measured(self, app: App, put: Put) -> Measured:
+        """A question of its own project to FTS5."""
+        measured, started = Measured(put.asked), time.perf_counter()
+        words = [word for word in dict.fromkeys(_WORD.findall(put.asked.text.lower())) if word not in STOP_WORDS]
+        query = " OR ".join(f'"{word}"' for word in words)
+        ranked = self._database.execute(
+            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
+            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
+            (query, put.root, put.before_ms),
+        )
+        found = [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in ranked] if words else []
+        measured.time_ms = (time.perf_counter() - started) * 1000
+        sessions = list(dict.fromkeys(session for _, session, _ in found))
+        times, rows = [(session, ts_ms) for _, session, ts_ms in found], [row for row, _, _ in found[:SHOWN]]
+        measured.scores = _scores(app, put, sessions, times, rows)
+        return measured
+
+
+def _timed(app: App, put: Put, question: Question) -> tuple[Measured, list[Found]]:
+    measured = Measured(put.asked)
     started, worked = time.perf_counter(), time.process_time()
     found = app.search.find(question)
     measured.time_ms, measured.work_ms = (time.perf_counter() - started) * 1000, (time.process_time() - worked) * 1000
@@ -289,44 +265,26 @@ def _timed(app: App, asked: Asked, question: Question) -> tuple[Measured, list[F
     return measured, found
 
 
-def _scored(
-    app: App,
-    corpus: Corpus,
-    measured: Measured,
-    sessions: Sequence[str],
-    times: Sequence[tuple[str, int]],
-    rows: Sequence[int],
+def _scores(
+    app: App, put: Put, sessions: Sequence[str], times: Sequence[tuple[str, int]], rows: Sequence[int],
     said: Sequence[str] = (),
-) -> Measured:
+) -> dict[str, dict[str, float]]:  # fmt: skip
     """The scores of a question: by the sessions that came up, the times of turns, or the words of what is shown."""
-    asked = measured.asked
+    asked, scores = put.asked, dict[str, dict[str, float]]()
     if asked.sessions:
         others = [session for session in sessions if session != asked.asking]
-        measured.scores[SESSION] = score_ranking(others[:RANKED], set(asked.sessions))
+        scores[SESSION] = score_ranking(others[:RANKED], set(asked.sessions))
     if asked.turns:
-        turns = [turn for turn in (corpus.turns.get(time, "") for time in times) if turn]
-        measured.scores[TURN] = score_ranking(turns[:RANKED], set(asked.turns))
-    elif asked.answer and not any(one.sessions for one in corpus.questions):  # else one without evidence has no answer
+        turns = [turn for turn in (put.corpus.turns.get(time, "") for time in times) if turn]
+        scores[TURN] = score_ranking(turns[:RANKED], set(asked.turns))
+    elif asked.answer and not any(one.sessions for one in put.corpus.questions):  # else it has no answer
         texts = [*said, *(event.text or "" for event in app.events.of_rows(rows).values())]
-        measured.scores[ANSWER] = {f"coverage@{SHOWN}": coverage(asked.answer, texts)}
-    return measured
+        scores[ANSWER] = {f"coverage@{SHOWN}": coverage(asked.answer, texts)}
+    return scores
 
 
 def events_behind(app: App, item: Found) -> list[StoredEvent]:
     """The events that an answer leads to."""
     if item.event is not None:
         return [item.event]
-    cited = item.memory.evidence if item.memory is not None else []
-    return app.events.cited(cited)
-
-
-def _measure_baseline(
-    app: App, baseline: Baseline, corpus: Corpus, asked: Asked, project: str, before_ms: int
-) -> Measured:
-    measured = Measured(asked)
-    started = time.perf_counter()
-    found = baseline.ranked(asked.text, project, before_ms)
-    measured.time_ms = (time.perf_counter() - started) * 1000
-    times = [(session, ts_ms) for _, session, ts_ms in found]
-    sessions = list(dict.fromkeys(session for session, _ in times))
-    return _scored(app, corpus, measured, sessions, times, [row for row, _, _ in found[:SHOWN]])
+    return app.events.cited(item.memory.evidence if item.memory is not None else [])

@@ -43,10 +43,10 @@ def wants_of(
 ) -> list[Want]:
     """What a judged prompt needed, and whether a line that its window held says it."""
     texts = [line.text for line in held if tokens(line.text) <= MAX_LINE_TOKENS]
-    quotes = [one for one in candidates if one.get("grade") == HELPS and one.get("quote")]
-    found = [_want("quote", str(one["quote"]), str(one.get("gist") or ""), texts, judged) for one in quotes]
-    missing = str(row.get("missing") or "")
-    return [*found, *([_want("missing", missing, "", texts, judged)] if missing else [])]
+    helpful = (one for one in candidates if one.get("grade") == HELPS)
+    wanted = [("quote", str(one.get("quote") or ""), str(one.get("gist") or "")) for one in helpful]
+    wanted.append(("missing", str(row.get("missing") or ""), ""))
+    return [_want(what, text, gist, texts, judged) for what, text, gist in wanted if text]
 
 
 def distinct(wants: Sequence[Want]) -> list[list[Want]]:
@@ -54,10 +54,9 @@ def distinct(wants: Sequence[Want]) -> list[list[Want]]:
     things: list[tuple[frozenset[str], list[Want]]] = []
     for want in wants:
         of_want = stems(want.text)
-        for known, thing in things:
-            if len(known & of_want) >= SAME_SHARE * len(known | of_want):
-                thing.append(want)
-                break
+        same = (thing for known, thing in things if len(known & of_want) >= SAME_SHARE * len(known | of_want))
+        if (thing := next(same, None)) is not None:
+            thing.append(want)
         else:
             things.append((of_want, [want]))
     return [thing for _, thing in things]

@@ -7,15 +7,15 @@ could have met is one that a different command solved, after the same had failed
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from howcome.app import App
 from howcome.domain.commands import Failure, numbers_of, parts_of
 from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
-from howcome.learn.actions import Action, actions_of
-from howcome.learn.command_runs import MAX_LATER, failed_in, mending
+from howcome.learn.actions import Action
+from howcome.learn.command_runs import commands_of, failed_in, mending
 from howcome.recall.acting import Mended
 
 
@@ -41,6 +41,9 @@ class Replayed:
     cases: list[Case] = field(default_factory=list)
     ahead: list[Case] = field(default_factory=list)
 
+    def __add__(self, other: Replayed) -> Replayed:
+        return Replayed(self.failed + other.failed, self.cases + other.cases, self.ahead + other.ahead)
+
     def figures(self) -> dict[str, Share | float]:
         """Shares of what it said (right), of distinct signatures, and of repeats that a different command solved."""
         said = [case for case in self.cases if case.said]
@@ -50,11 +53,11 @@ class Replayed:
             by.setdefault(case.signature, []).append(case.is_right)
         return {
             "spoke": Share(len(said), self.failed),
-            "right": Share(sum(case.is_right for case in said), len(said)),
+            "right": Share.among(case.is_right for case in said),
             "signatures": float(len(by)),
             "right_by_signature": sum(sum(one) / len(one) for one in by.values()) / len(by) if by else 0.0,
-            "met": Share(sum(bool(case.said) for case in repeats), len(repeats)),
-            "ahead": Share(sum(case.is_right for case in self.ahead), len(self.ahead)),
+            "met": Share.among(bool(case.said) for case in repeats),
+            "ahead": Share.among(case.is_right for case in self.ahead),
         }
 
     def examples(self) -> list[str]:
@@ -67,21 +70,11 @@ class Replayed:
         ]
 
 
-def joined(every: Iterable[Replayed]) -> Replayed:
-    """Several sets as one."""
-    found = Replayed()
-    for one in every:
-        found.failed += one.failed
-        found.cases += one.cases
-        found.ahead += one.ahead
-    return found
-
-
 def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Replayed:
     """Asks the ledger at each failed command, by what earlier sessions had done until then."""
     found = Replayed()
     known: dict[int, set[str]] = {}
-    moments = [moment for name, events in told.items() for moment in _moments(name, events)]
+    moments = [(name, *moment) for name, events in told.items() for moment in commands_of(events)]
     for session, action, later in sorted(moments, key=lambda moment: moment[1].call.order_ms):
         then_ms = action.call.order_ms
         ahead = app.search.before_run(action.command, cwd=root, session=session, then_ms=then_ms)
@@ -102,15 +95,6 @@ def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Re
     return found
 
 
-def _moments(session: str, told: Sequence[StoredEvent]) -> Iterator[tuple[str, Action, Sequence[Action]]]:
-    """Each command that a session ran, with the calls after it."""
-    for agent in dict.fromkeys(event.agent_id for event in told):
-        actions = actions_of([event for event in told if event.agent_id == agent])
-        for place, action in enumerate(actions):
-            if action.is_shell and action.result is not None:
-                yield session, action, actions[place + 1 : place + 1 + MAX_LATER]
-
-
 def _case(
     action: Action, failed: Failure | None, said: Mended | None, later: Sequence[Action], *, is_repeat: bool
 ) -> Case:
@@ -123,8 +107,6 @@ def _case(
 def _is_right(said: Mended, failed: Failure, later: Sequence[Action]) -> bool:
     """Whether the command that was said, or the same change of this one, is what then worked here."""
     change = {*said.failed.words} ^ {*said.fix.words}
-    for action in later:
-        for part in parts_of(action.command) if action.is_shell and action.has_succeeded else ():
-            if part.form == said.fix.form or (change and {*failed.part.words} ^ {*part.words} == change):
-                return True
-    return False
+    worked = (part for one in later if one.is_shell and one.has_succeeded for part in parts_of(one.command))
+    ways = ((part.form, {*failed.part.words} ^ {*part.words}) for part in worked)
+    return any(form == said.fix.form or (change and other == change) for form, other in ways)

@@ -7,23 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from howcome.domain.events import SEARCHED_KINDS
+from howcome.domain.shares import Share
 from howcome.errors import UsageError
+from howcome.evaluate import figures as made
 from howcome.evaluate.datasets import DataSet, rows_of
-from howcome.evaluate.figures import (
-    Figures,
-    as_text,
-    categories_as_text,
-    difference,
-    difference_as_text,
-    difference_by_category,
-    distilled_as_text,
-    figures_of,
-    headline,
-)
-from howcome.evaluate.harness import EVERYTHING, FROM_NOWHERE, OWN_PROJECT, Measured, Pool, throwaway_home
+from howcome.evaluate.figures import Figures, as_text, difference, figures_of
+from howcome.evaluate.harness import OWN_PROJECT, SCOPES, Baseline, Measured, Pool, searched, shown, throwaway_home
 from howcome.evaluate.metrics import percentile
 from howcome.redact.redactor import Redactor
 from howcome.retrieve.ranking import MEANING, SHIPPED, STRATEGIES, Ranking
@@ -70,16 +64,7 @@ _PACKAGES_OF_MEANING = ("numpy", "onnxruntime")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run measures.
-
-    Attributes:
-        ranking: How is ranked.
-        against: Another ranking to compare with.
-        with_baseline: FTS5 is asked, too.
-        with_ablation: Every variant of the ranking is, too.
-        is_pooled: All sets are asked in one store, too; `is_everywhere`: there also of everything.
-        with_memories: Sessions are distilled, too, and asked with and without what came of it.
-    """
+    """What a run measures: the options of `howcome eval`; `against` is another ranking to compare with."""
 
     ranking: Ranking = SHIPPED
     against: Ranking | None = None
@@ -91,11 +76,9 @@ class Plan:
 
 
 class Measurement:
-    """Runs a plan; keeps the figures and says each as soon as it is there.
+    """Runs a plan; keeps the figures (one object a set) and says each as soon as it is there.
 
-    Attributes:
-        figures: One object a set.
-        model: The embedder that was used; '' when search was by words alone.
+    `model` is the embedder that was used; '' when search was by words alone.
     """
 
     def __init__(self, plan: Plan, say: Callable[[str], None], progress: Callable[[str], None]) -> None:
@@ -115,8 +98,8 @@ class Measurement:
         if not self._plan.is_pooled or not sets:
             return
         with throwaway_home() as home:
-            pool = Pool(home)
-            pool.load(sets, self._progress)
+            pool = Pool(home, self._progress)
+            pool.load(sets)
             for data, (figures, ours, asked_ms) in zip(sets, apart, strict=True):
                 self._pooled(pool, data, figures, ours, asked_ms)
 
@@ -134,20 +117,25 @@ class Measurement:
     def _apart(self, data: DataSet) -> tuple[Figures, list[Measured], int]:
         """A set's figures, its questions, and the time at which they were asked."""
         with throwaway_home() as home:
-            pool = Pool(home)
-            pool.load([data], self._progress)
-            self._say_how(pool)
-            ours = pool.ask(data, self._progress, self._plan.ranking)
+            pool = Pool(home, self._progress)
+            pool.load([data])
+            is_said = bool(self.mode)  # figures by words are not those of who has a model
+            self.model, self.mode = pool.model()
+            if not is_said:
+                self._say(f"measured {self.mode}")
+            ours = pool.ask(data, searched, self._plan.ranking)
             figures: Figures = {"set": data.name, "is_passages": data.is_passages, **figures_of(ours)}
             self.figures.append(figures)
             self._say(as_text(data.name, figures))
             if self._plan.with_baseline:
-                theirs = pool.ask_baseline(data, self._progress)
+                with pool.open() as app:
+                    baseline = Baseline(app)
+                theirs = pool.ask(data, baseline.measured, what=" the baseline")
                 figures["baseline"] = figures_of(theirs)
                 self._say(as_text("  baseline (FTS5, Porter)", figures["baseline"]))
                 self._compare(figures, "difference from the baseline", ours, theirs)
             if self._plan.against is not None:
-                theirs = pool.ask(data, self._progress, self._plan.against)
+                theirs = pool.ask(data, searched, self._plan.against)
                 self._compare(figures, f"against {named(self._plan.against)}", ours, theirs)
             if self._plan.with_ablation:
                 self._ablate(pool, data, figures, ours)
@@ -155,47 +143,42 @@ class Measurement:
                 self._remember(pool, data, figures)
             return figures, ours, pool.last_ms()
 
-    def _say_how(self, pool: Pool) -> None:
-        """Says once by what is searched: figures by words are not those of who has a model."""
-        is_said = bool(self.mode)
-        self.model, self.mode = pool.model()
-        if not is_said:
-            self._say(f"measured {self.mode}")
-
     def _remember(self, pool: Pool, data: DataSet, figures: Figures) -> None:
         """What memories change in what a search shows, by level and category."""
         report, types = pool.distil(), pool.memory_types()
-        self._say(distilled_as_text(report.sessions, types, report.rejected))
-        without = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=False)
-        beside = pool.ask_shown(data, self._progress, self._plan.ranking, with_memories=True)
+        self._say(made.distilled_as_text(report.sessions, types, report.rejected))
+        without, beside = (
+            pool.ask(data, partial(shown, types), self._plan.ranking, what=f" {what} memories")
+            for what, types in (("without", SEARCHED_KINDS), ("with", ()))
+        )
         figures["memories"] = {
             "added": report.added, "sessions": report.sessions, "types": types, "rejected": report.rejected,
             "shown": figures_of(beside),
         }  # fmt: skip
         self._compare(figures, f"with {report.added} memories against without", beside, without)
         for level in figures["memories"]["shown"]["levels"]:
-            found = difference_by_category(beside, without, level)
+            found = made.difference_by_category(beside, without, level)
             figures["memories"][f"difference, {level}"] = found
             if found:
-                self._say(f"    by category, {level}\n{categories_as_text(found)}")
+                self._say(f"    by category, {level}\n{made.categories_as_text(found)}")
 
     def _ablate(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured]) -> None:
         figures["ablation"] = {}
         self._say("  ablation: what changes, and the median processor time of a search")
         for name, other in variants(self._plan.ranking, has_vectors=bool(self.model)).items():
-            theirs = pool.ask(data, self._progress, other)
+            theirs = pool.ask(data, searched, other)
             more_ms = [one.work_ms - mine.work_ms for one, mine in zip(theirs, ours, strict=True)]
             change, work_ms = difference(theirs, ours), round(percentile(more_ms, 0.5), 3)
             figures["ablation"][name] = {"change": change, "work_ms": work_ms}
             if change:
-                self._say(f"  {name:<24}{headline(figures, change)}  {work_ms:+.1f} ms")
+                self._say(f"  {name:<24}{made.headline(figures, change)}  {work_ms:+.1f} ms")
 
     def _pooled(self, pool: Pool, data: DataSet, figures: Figures, ours: Sequence[Measured], asked_ms: int) -> None:
         """Of its own project a question is asked when its set ended, as apart; of everything, when all had ended."""
         figures["pooled"] = {}
-        for scope in (OWN_PROJECT, EVERYTHING, FROM_NOWHERE) if self._plan.is_everywhere else (OWN_PROJECT,):
+        for scope in SCOPES if self._plan.is_everywhere else SCOPES[:1]:
             when_ms = asked_ms if scope == OWN_PROJECT else None
-            asked = pool.ask(data, self._progress, self._plan.ranking, of=scope, asked_ms=when_ms)
+            asked = pool.ask(data, searched, self._plan.ranking, of=scope, asked_ms=when_ms)
             figures["pooled"][scope] = figures_of(asked)
             self._say(as_text(f"{data.name}, pooled, asked of {scope}", figures["pooled"][scope]))
             self._compare(figures, f"difference from apart: pooled, asked of {scope}", asked, ours)
@@ -204,7 +187,7 @@ class Measurement:
         found = difference(ours, theirs)
         figures.setdefault("differences", {})[name] = found
         if found:
-            self._say(difference_as_text(name, found))
+            self._say(made.difference_as_text(name, found))
 
 
 def _version(distribution: str) -> str:
@@ -217,22 +200,17 @@ def _version(distribution: str) -> str:
 def evaluate_secrets(folder: Path) -> dict[str, object]:
     """The share of secrets in which something is redacted, and of clean texts in which something is (wrongly)."""
     redactor = Redactor(b"evaluation key, not a secret one")
-    shares: dict[str, float] = {}
-    sizes: dict[str, int] = {}
-    missed = Counter[str]()
-    for name in ("secrets", "clean"):
-        rows = list(rows_of(folder, name, "text"))
-        touched = 0
-        for row in rows:
-            text = str(row["text"])
-            is_touched = redactor.redact(text) != text
-            touched += is_touched
-            if name == "secrets" and not is_touched:
-                missed[str(row.get("source", ""))] += 1
-        sizes[name], shares[name] = len(rows), touched / len(rows) if rows else 0.0
+
+    def touched(name: str) -> list[tuple[str, bool]]:
+        rows = ((str(row.get("source", "")), str(row["text"])) for row in rows_of(folder, name, "text"))
+        return [(source, redactor.redact(text) != text) for source, text in rows]
+
+    secrets = touched("secrets")
+    found, wrong = (Share.among(is_touched for _, is_touched in one) for one in (secrets, touched("clean")))
+    missed = Counter(source for source, is_touched in secrets if not is_touched)
     return {
-        "set": folder.name, "secrets": sizes["secrets"], "clean": sizes["clean"],
-        "recall": round(shares["secrets"], 4), "clean_touched": round(shares["clean"], 4), "missed": dict(missed),
+        "set": folder.name, "secrets": found.of, "clean": wrong.of, "recall": round(found.value, 4),
+        "clean_touched": round(wrong.value, 4), "missed": dict(missed),
     }  # fmt: skip
 
 

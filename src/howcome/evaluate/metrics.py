@@ -30,11 +30,11 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def interval(values: Sequence[float], seed: int = 7) -> tuple[float, float]:
+def interval(values: Sequence[float]) -> tuple[float, float]:
     """The 95 % bootstrap interval of the mean (percentiles of BOOTSTRAP_ROUNDS resamples)."""
     if len(values) < 2:
         return (mean(values), mean(values))
-    chance = random.Random(seed)  # noqa: S311 - resampling, not secrets
+    chance = random.Random(7)  # noqa: S311 - resampling, not secrets
     means = sorted(mean(chance.choices(values, k=len(values))) for _ in range(BOOTSTRAP_ROUNDS))
     return means[int(BOOTSTRAP_ROUNDS * 0.025)], means[int(BOOTSTRAP_ROUNDS * 0.975)]
 

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from howcome import __version__
-from howcome.domain.shares import Share
+from howcome.domain.shares import NONE, Share
 from howcome.errors import UsageError
 from howcome.evaluate.datasets import sets_with
 from howcome.evaluate.note_run import Distilled, Progress, distilled
 from howcome.evaluate.note_sheets import Grades, graded, read_grades, write_sheets
 from howcome.evaluate.notes import NoteFigures, measure
+from howcome.evaluate.tables import table
 
 Ways = Mapping[str, NoteFigures]
 """Figures by what was measured: memories, verbatim prompts, each ungraded and perhaps graded; on one set."""
@@ -104,7 +105,7 @@ def _values(ways: Ways) -> dict[str, object]:
 def _of(one: NoteFigures) -> dict[str, object]:
     shares = {name: getattr(one, name) for name in SHARES}
     top = {name: groups["all"] for name, groups in shares.items()}
-    top |= {f"coverage_{name}": one.coverage.get(group, Share(0, 0)) for name, group in VALUABLE.items()}
+    top |= {f"coverage_{name}": one.coverage.get(group, NONE) for name, group in VALUABLE.items()}
     return {
         **{name: round(share.value, 4) for name, share in top.items()},
         "memories_per_session": round(one.memories_per_session, 4),
@@ -115,9 +116,8 @@ def _of(one: NoteFigures) -> dict[str, object]:
 
 
 def _counted(share: Share) -> dict[str, float]:
-    low, high = share.interval
-    values = {"share": share.value, "count": share.count, "of": share.of, "low": low, "high": high}
-    return {name: round(value, 4) for name, value in values.items()}
+    values = (share.value, share.count, share.of, *share.interval)
+    return {name: round(value, 4) for name, value in zip(("share", "count", "of", "low", "high"), values, strict=True)}
 
 
 def _graded(grades: Grades) -> dict[str, object]:
@@ -143,8 +143,8 @@ def _as_markdown(name: str, ways: Ways, cost: Mapping[str, float | None]) -> str
     ]  # fmt: skip
     parts = [
         f"{name}: {first.coverage['all'].of} notes of {first.sessions} sessions. In brackets 95 % intervals (Wilson).",
-        _table(["", *ways], rows),
-        _table(["source", "memories", "notes by itself", *shares], sources),
+        table(["", *ways], rows),
+        table(["source", "memories", "notes by itself", *shares], sources),
         "; ".join(f"{what} {value:,.4g}" for what, value in cost.items() if value is not None),
     ]
     return "\n\n".join(part for part in parts if part)
@@ -153,8 +153,8 @@ def _as_markdown(name: str, ways: Ways, cost: Mapping[str, float | None]) -> str
 def _sum(figures: Sequence[NoteFigures]) -> NoteFigures:
     def shares(name: str) -> dict[str, Share]:
         groups = dict.fromkeys(group for one in figures for group in getattr(one, name))
-        found = {group: [getattr(one, name).get(group, Share(0, 0)) for one in figures] for group in groups}
-        return {group: Share(sum(one.count for one in of), sum(one.of for one in of)) for group, of in found.items()}
+        every = [getattr(one, name) for one in figures]
+        return {group: sum((of.get(group, NONE) for of in every), NONE) for group in groups}
 
     sources = {name: sum(each.sources.get(name, 0) for each in figures) for one in figures for name in one.sources}
     coverage, noteworthiness, traps, duplicates = map(shares, SHARES)
@@ -165,8 +165,3 @@ def _sum(figures: Sequence[NoteFigures]) -> NoteFigures:
 def _cell(share: Share) -> str:
     low, high = (f"{end:.2f}".removeprefix("0") for end in share.interval)
     return f"{share.value:.3f}".removeprefix("0") + f" [{low} {high}] {share.count}/{share.of}" if share.of else ""
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [titles, ["---"] * len(titles), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) if rows else ""

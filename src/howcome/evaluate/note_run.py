@@ -47,13 +47,9 @@ class Distilled:
 
 
 def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read: bool = False) -> Distilled:
-    """What distilling makes of a set.
+    """What distilling makes of a set, without the sessions that nobody read if `only_read`.
 
-    Args:
-        folder: The set.
-        keep: Where the imported store stays for the next run, which distils a copy of it; None: nowhere.
-        progress: Is told what is done.
-        only_read: Leaves out the sessions that nobody read.
+    The imported store stays in `keep` for the next run, which distils a copy of it; None: nowhere.
     """
     notes, traps = read_notes(folder)
     read = {note.session for note in notes}
@@ -70,9 +66,12 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
             sources = app.memories.told_of(found)
             memories = [_kept(memory, sources.get(memory.key), app) for memory in found]
             told = events_of(app)
+            every = [event for rows in told.values() for event in rows]
+            users = (events.USER_PROMPT, events.ORIGIN_USER)
+            prompts = ((one.id, one.session, one.text or "") for one in every if (one.kind, one.origin) == users)
             embedder = app.models.embedder if app.models.vectors is not None else None
             return Distilled(
-                folder.name, notes, traps, memories, verbatim(_prompts(told)),
+                folder.name, notes, traps, memories, verbatim(prompts),
                 alike(embedder, [memory.text for memory in memories]),
                 {name: rows for name, rows in told.items() if name in read}, cost,
             )  # fmt: skip
@@ -108,7 +107,7 @@ def import_set(folder: Path, read: set[str] | None, home: str, keep: Path | None
     paths = [path for path in native(folder) if read is None or path.name.split(".")[0] in read]
     started_s = time.perf_counter()
     corpus = Corpus(folder.name, [], lambda _: paths)
-    Pool(home).load([DataSet(folder.name, [corpus])], progress, is_searched=False)
+    Pool(home, progress).load([DataSet(folder.name, [corpus])], is_searched=False)
     seconds = time.perf_counter() - started_s
     if kept is not None:
         shutil.copytree(home, part := kept.with_name(f"{kept.name}.{os.getpid()}"), symlinks=True)
@@ -149,9 +148,8 @@ def _asked(app: App, since_ms: int, sessions: int) -> dict[str, float | None]:
 
 def _kept(memory: Memory, told: Told | None, app: App) -> Kept:
     cited = app.events.cited(memory.evidence)
-    sessions = frozenset(event.session for event in cited)
-    source = told.source if told is not None and told.source else memory.source  # what found it, else who kept it
-    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), sessions, source)
+    source = (told and told.source) or memory.source  # what found it, else who kept it
+    return Kept(memory.id, memory.text, tuple(map(said_in, cited)), frozenset(one.session for one in cited), source)
 
 
 def events_of(app: App) -> dict[str, list[StoredEvent]]:
@@ -160,13 +158,6 @@ def events_of(app: App) -> dict[str, list[StoredEvent]]:
     for event in every_event(app):
         found.setdefault(event.session, []).append(event)
     return {name: sorted(rows, key=lambda event: (event.order_ms, event.row)) for name, rows in found.items()}
-
-
-def _prompts(told: Mapping[str, Sequence[StoredEvent]]) -> Iterator[tuple[str, str, str]]:
-    for session, rows in told.items():
-        for event in rows:
-            if event.kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER:
-                yield event.id, session, event.text or ""
 
 
 def _strings(value: object) -> Iterator[str]:

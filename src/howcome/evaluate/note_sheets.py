@@ -22,12 +22,13 @@ from howcome.domain.events import cut
 from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import read_rows
+from howcome.evaluate.datasets import read_rows, write_rows
 from howcome.evaluate.metrics import words_of
 from howcome.evaluate.note_run import Distilled, said_in
 from howcome.evaluate.notes import Graded, Kept
 
 MEMORY, VERBATIM, BAG, FOREIGN = "memory", "verbatim", "bag", "foreign"
+_KEPT = {MEMORY: "memories", VERBATIM: "prompts"}
 BAGS, BAG_WORDS, MIN_BAG_TIMES = 2, 12, 2
 """Bags a session, words a bag, and how many turns of a session say such a word."""
 
@@ -91,31 +92,27 @@ class Grades:
     @property
     def void(self) -> str:
         """Why the grades are worth nothing; '' when they are worth something."""
-        for decoys, reader in (
-            (self.bags, "keyword bags passed the first"),
-            (self.foreign, "memories of other projects passed the second"),
-        ):
+        passed = (self.bags, "keyword bags", "first"), (self.foreign, "memories of other projects", "second")
+        for decoys, what, reader in passed:
             if decoys.value > MAX_DECOYS:
-                return f"{decoys.count} of {decoys.of} {reader} reader"
+                return f"{decoys.count} of {decoys.of} {what} passed the {reader} reader"
         return "" if self.bags.of else "no keyword bag was graded"
 
 
-def sheet_rows(sets: Sequence[Distilled], seed: int = 7) -> list[Row]:
+def sheet_rows(sets: Sequence[Distilled]) -> list[Row]:
     """All rows, shuffled; a text that is kept twice is one."""
-    chance = random.Random(seed)  # noqa: S311 - order, not secrets
+    chance = random.Random(7)  # noqa: S311 - order, not secrets
     found: dict[str, Row] = {}
     for data in sets:
         strange = [(bool(one.sessions & other.told.keys()), one.text) for other, one in _others(sets, data)]
         chance.shuffle(strange)
         strange.sort(key=lambda pair: pair[0])  # those that are rows of their own last: nobody needs to see them twice
-        kinds: list[tuple[str, Iterable[tuple[str, str]]]] = [
-            (MEMORY, _of_read(data, data.memories)), (VERBATIM, _of_read(data, data.prompts)), (BAG, bags(data)),
-            (FOREIGN, zip(data.told, (text for _, text in strange), strict=False)),
-        ]  # fmt: skip
-        for what, rows in kinds:
-            for session, text in rows:
-                row = Row(row_id(data.name, what, text), data.name, what, session, text)
-                found.setdefault(row.id, row)
+        rows = [(what, at, one.text) for what, kept in _KEPT.items() for at, one in _read(data, getattr(data, kept))]
+        rows += [(BAG, session, text) for session, text in bags(data)]
+        rows += [(FOREIGN, session, text) for session, (_, text) in zip(data.told, strange, strict=False)]
+        for what, session, text in rows:
+            row = Row(row_id(data.name, what, text), data.name, what, session, text)
+            found.setdefault(row.id, row)
     shuffled = [found[name] for name in sorted(found)]
     chance.shuffle(shuffled)
     return shuffled
@@ -130,18 +127,16 @@ def bags(data: Distilled) -> list[tuple[str, str]]:
     rare = Counter(word for counts in said.values() for word in counts)
     found = []
     for session, counts in said.items():
-        words = sorted(
-            (word for word, times in counts.items() if times >= MIN_BAG_TIMES and not word.isdigit()),
-            key=lambda word: (rare[word], -counts[word], word),
-        )
+        often = (word for word, times in counts.items() if times >= MIN_BAG_TIMES and not word.isdigit())
+        words = [word for *_, word in sorted((rare[word], -counts[word], word) for word in often)]
         cuts = (words[at : at + BAG_WORDS] for at in range(0, BAGS * BAG_WORDS, BAG_WORDS))
         found += [(session, " ".join(bag)) for bag in cuts if bag]
     return found
 
 
-def write_sheets(out: Path, sets: Sequence[Distilled], chunk: int | None = None, seed: int = 7) -> list[Path]:
+def write_sheets(out: Path, sets: Sequence[Distilled], chunk: int | None = None) -> list[Path]:
     """The two readers' sheets, in parts of about `chunk` rows, as JSON Lines and Markdown; and the key, for nobody."""
-    rows = sheet_rows(sets, seed)
+    rows = sheet_rows(sets)
     size = chunk or len(rows) or 1
     out.parent.mkdir(parents=True, exist_ok=True)
     key = Path(f"{out}.key.json")
@@ -218,7 +213,7 @@ def graded(sets: Sequence[Distilled], grades: Mapping[str, Mapping[str, bool]]) 
     first = [_passes(grades[row], "alone", "useful") for row in bag_rows if "alone" in grades.get(row, {})]
     second = [_passes(grades[row], "right") for row in set(foreign_rows) if "right" in grades.get(row, {})]
     unknown = len(grades.keys() - known - {*bag_rows, *foreign_rows})
-    return Grades(memories, prompts, Share(sum(first), len(first)), Share(sum(second), len(second)), missing, unknown)
+    return Grades(memories, prompts, Share.among(first), Share.among(second), missing, unknown)
 
 
 def row_id(set_name: str, what: str, text: str) -> str:
@@ -247,17 +242,12 @@ def _others(sets: Sequence[Distilled], data: Distilled) -> list[tuple[Distilled,
     return [(other, one) for other in sets if other is not data for one in other.memories]
 
 
-def _of_read(data: Distilled, kept: Iterable[Kept]) -> list[tuple[str, str]]:
-    return [(session, one.text) for session, one in _read(data, kept)]
-
-
 def _packed(rows: Sequence[Row], size: int) -> Iterator[list[list[Row]]]:
     """The rows that the second reader sees by session, sessions whole, about so many rows at once."""
     place = attrgetter("set", "session")
     shown = sorted((row for row in rows if row.what != BAG), key=place)  # within a session they stay shuffled
     part: list[list[Row]] = []
-    for _, group in groupby(shown, key=place):
-        found = list(group)
+    for found in (list(group) for _, group in groupby(shown, key=place)):
         if part and sum(map(len, part)) + len(found) > size:
             yield part
             part = []
@@ -276,7 +266,6 @@ def _listed(shown: Iterable[Mapping[str, str]]) -> str:
 
 
 def _write(path: Path, rows: Iterable[Mapping[str, str]], text: str) -> list[Path]:
-    as_rows, as_text = Path(f"{path}.jsonl"), Path(f"{path}.md")
-    as_rows.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    as_text = Path(f"{path}.md")
     as_text.write_text(text, encoding="utf-8")
-    return [as_rows, as_text]
+    return [write_rows(Path(f"{path}.jsonl"), rows), as_text]

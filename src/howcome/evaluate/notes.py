@@ -100,14 +100,10 @@ def measure(
     graded: Graded | None = None,
     alike: Collection[tuple[int, int]] = (),
 ) -> NoteFigures:
-    """The figures of the live memories of a set, in the order in which they were kept.
+    """The figures of the live memories of a set (also of sessions that nobody read), in the order of their keeping.
 
-    Args:
-        memories: All of the set's, also those of sessions that nobody read.
-        notes: What the readers noted.
-        traps: Quotes of what looks like a memory and is none.
-        graded: With it only what passed catches a note.
-        alike: Places of memories, the earlier one first, that say the same in other words, where an embedder knows.
+    `traps` are quotes of what looks like a memory and is none. With `graded` only what passed catches a note. `alike`
+    are places of memories, the earlier one first, that say the same in other words, where an embedder knows.
     """
     read, values = {note.session for note in notes}, [note.value for note in notes]
     able = [at for at, memory in enumerate(memories) if graded is None or memory.id in graded.passed]
@@ -144,13 +140,9 @@ def verbatim(prompts: Iterable[tuple[str, str, str]]) -> list[Kept]:
 
 def catches(memory: Kept, note: Note) -> bool:
     """Whether a memory cites an event that holds one of a note's quotes, and is about the same: half of its stems."""
-    for quote in note.quotes:
-        words = blanks_folded(quote)
-        if any(words in blanks_folded(text) for text in memory.cited):
-            said = stems(memory.text)
-            if any(_holds(said, wanted, CAUGHT_STEMS) for wanted in (quote, note.topic)):
-                return True
-    return False
+    cited, said = [blanks_folded(text) for text in memory.cited], stems(memory.text)
+    borne = (quote for quote in note.quotes if any(blanks_folded(quote) in text for text in cited))
+    return any(_holds(said, wanted, CAUGHT_STEMS) for quote in borne for wanted in (quote, note.topic))
 
 
 def says_trap(memory: Kept, traps: Iterable[str]) -> bool:
@@ -187,13 +179,8 @@ def duplicates(texts: Sequence[str], places: Iterable[int], alike: Collection[tu
         first.setdefault(normalized(text), at)
     said = [stems(text) for text in texts]
     again = {later for _, later in alike}
-    return {
-        at
-        for at in places
-        if at in again
-        or first[normalized(texts[at])] != at
-        or any(_jaccard(said[at], said[other]) >= SAME_STEMS for other in range(at))
-    }
+    again |= {at for at, text in enumerate(texts) if first[normalized(text)] != at}
+    return {at for at in places if at in again or any(_alike(said[at], said[other]) for other in range(at))}
 
 
 @lru_cache(maxsize=1 << 16)
@@ -243,11 +230,10 @@ def _holds(said: frozenset[str], wanted: str, share: float) -> bool:
     return bool(found) and len(said & found) >= share * len(found)
 
 
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def _alike(one: frozenset[str], other: frozenset[str]) -> bool:
     smaller, larger = sorted((len(one), len(other)))
-    if smaller < SAME_STEMS * larger or not smaller:  # cannot be enough
-        return 0.0
-    return len(one & other) / len(one | other)
+    may_be = smaller > 0 and smaller >= SAME_STEMS * larger
+    return may_be and len(one & other) / len(one | other) >= SAME_STEMS
 
 
 def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Share]:
@@ -261,11 +247,11 @@ def _coverage(notes: Sequence[Note], caught: Mapping[int, int]) -> dict[str, Sha
         for speaker, places in groups.items()
         if speaker.startswith("speaker ")
     }
-    return {name: Share(sum(at in caught for at in places), len(places)) for name, places in groups.items()}
+    return {name: Share.among(at in caught for at in places) for name, places in groups.items()}
 
 
 def _by_source(memories: Sequence[Kept], ours: Sequence[int], chosen: Collection[int]) -> dict[str, Share]:
     groups = {"all": list(ours)}
     for at in ours:
         groups.setdefault(memories[at].source, []).append(at)
-    return {name: Share(sum(at in chosen for at in places), len(places)) for name, places in groups.items()}
+    return {name: Share.among(at in chosen for at in places) for name, places in groups.items()}

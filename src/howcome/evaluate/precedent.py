@@ -18,6 +18,7 @@ from howcome.evaluate.datasets import Row, rows_of, sets_with
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.speak import HELPS, JUDGED, shown
+from howcome.evaluate.tables import table
 from howcome.history.telemetry.patterns import Failed, Pattern
 
 CAVEAT = "No experiment: what comes up again may be easier, or harder, than what does not."
@@ -37,10 +38,8 @@ class PrecedentReport:
 
     def as_markdown(self) -> str:
         """For people: a row a figure, a column a set."""
-        names, sets = [*next(iter(self.sets.values()))], self.sets.values()
-        rows = [f"| | {' | '.join(self.sets)} |", "|---" * (len(self.sets) + 1) + "|"]
-        rows += [f"| {name} | {' | '.join(one[name] for one in sets)} |" for name in names]
-        return "\n".join([*rows, "", CAVEAT])
+        rows = [[name, *(one[name] for one in self.sets.values())] for name in next(iter(self.sets.values()))]
+        return f"{table(['', *self.sets], rows)}\n\n{CAVEAT}"
 
 
 def measure_precedent(paths: Sequence[Path], progress: Progress, keep: Path | None = None) -> PrecedentReport:
@@ -80,7 +79,7 @@ def _figures(cases: Sequence[Case], rows: Sequence[Row]) -> dict[str, str]:
         "median minutes until solved, with one": f"{median(with_it or [0]):.2f}",
         "median minutes until solved, without": f"{median(without or [0]):.2f}",
         "difference": f"{median(with_it or [0]) - median(without or [0]):+.2f} [{low:+.2f} {high:+.2f}]",
-        "prompts with a precedent": shown(Share(sum(helped), len(helped))),
+        "prompts with a precedent": shown(Share.among(helped)),
     }
 
 

@@ -63,11 +63,7 @@ class Moment:
 def replayed(app: App, root: str, session: str, instead: Mapping[int, str] | None = None) -> Iterator[Moment]:
     """The moments of a session (the client's id) of a project; `app.search.rehearse` comes before the first one.
 
-    Args:
-        app: Whose store it is.
-        root: The project's root.
-        session: The client's id.
-        instead: Prompts by their time (UTC ms) that are asked instead of those that are stored.
+    `instead` are prompts by their time (UTC ms) that are asked instead of those that are stored.
     """
     told = [event for event in app.events.session(app.events.session_named(session)[0]) if event.agent_id is None]
     own = [event for event in told if event.session == session and event.project == root]  # a fork copied the others
@@ -95,14 +91,9 @@ def replayed(app: App, root: str, session: str, instead: Mapping[int, str] | Non
 
 def _prompts(turns: Iterable[StoredEvent], instead: Mapping[int, str]) -> list[tuple[int, str]]:
     """When somebody asked what."""
-    asked = {
-        turn.order_ms: turn.text or ""
-        for turn in turns
-        if turn.kind == events.USER_PROMPT
-        and turn.origin == events.ORIGIN_USER
-        and not any(abs(turn.order_ms - ts_ms) <= SAME_MS for ts_ms in instead)
-    }
-    return sorted({**asked, **instead}.items())
+    users = [turn for turn in turns if (turn.kind, turn.origin) == (events.USER_PROMPT, events.ORIGIN_USER)]
+    others = (turn for turn in users if not any(abs(turn.order_ms - ts_ms) <= SAME_MS for ts_ms in instead))
+    return sorted({**{turn.order_ms: turn.text or "" for turn in others}, **instead}.items())
 
 
 def _briefing(app: App, root: str, session: str, branch: str, start_ms: int) -> list[Line]:

@@ -8,31 +8,25 @@ or when a reader of the line itself says so (`grades`). What nobody judged count
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
-from howcome.domain.shares import Share
+from howcome.app import App
+from howcome.domain.shares import NONE, Share
+from howcome.domain.stored import Reminder
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import milliseconds_of, read_rows, rows_of, sets_with
+from howcome.evaluate.datasets import Row, milliseconds_of, read_rows, rows_of, sets_with, write_rows
 from howcome.evaluate.harness import Pool, throwaway_home
 from howcome.evaluate.in_time import QUOTE_SHARE, Want, distinct, key_of, wants_of
-from howcome.evaluate.ledger import Replayed, joined, replay
+from howcome.evaluate.ledger import Replayed, replay
 from howcome.evaluate.note_run import Progress, distil_by_model, events_of, import_set
 from howcome.evaluate.notes import stems
-from howcome.evaluate.replay import BLOCK_TOKENS, replayed
+from howcome.evaluate.replay import BLOCK_TOKENS, Line, Moment, replayed
+from howcome.evaluate.tables import table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from howcome.app import App
-    from howcome.domain.stored import Reminder
-    from howcome.evaluate.datasets import Row
-    from howcome.evaluate.replay import Line, Moment
-
-    Judged = Mapping[object, int]
-
+Judged = Mapping[object, int]
 JUDGED = ("judged_prompts", "judged prompts")
 """The file that makes a set one of these, and what is in it."""
 
@@ -93,10 +87,14 @@ class Spoken:
     """
 
     asked: list[Asked] = field(default_factory=list)
-    foreign: Share = field(default_factory=lambda: Share(0, 0))
-    chores: Share = field(default_factory=lambda: Share(0, 0))
-    repeats: Share = field(default_factory=lambda: Share(0, 0))
+    foreign: Share = NONE
+    chores: Share = NONE
+    repeats: Share = NONE
     ledger: Replayed = field(default_factory=Replayed)
+
+    def __add__(self, other: Spoken) -> Spoken:
+        names = ("asked", "foreign", "chores", "repeats", "ledger")
+        return Spoken(*(getattr(self, name) + getattr(other, name) for name in names))
 
     def figures(self) -> dict[str, Share | float]:
         """Shares of prompts (spoke), of blocks, of prompts that could be helped (coverage), of lines; tokens."""
@@ -107,11 +105,11 @@ class Spoken:
         wasted = sum(line.tokens for line in lines if not line.grade)
         return {
             "spoke": Share(len(blocks), len(self.asked)),
-            "helps": Share(sum(one.grade == HELPS for one in blocks), len(blocks)),
-            "related": Share(sum(one.grade == RELATED for one in blocks), len(blocks)),
-            "noise": Share(sum(one.grade == NOISE for one in blocks), len(blocks)),
-            "coverage": Share(sum(one.grade == HELPS and bool(one.lines) for one in could), len(could)),
-            "unjudged": Share(sum(line.grade is None for line in lines), len(lines)),
+            "helps": Share.among(one.grade == HELPS for one in blocks),
+            "related": Share.among(one.grade == RELATED for one in blocks),
+            "noise": Share.among(one.grade == NOISE for one in blocks),
+            "coverage": Share.among(one.grade == HELPS and bool(one.lines) for one in could),
+            "unjudged": Share.among(line.grade is None for line in lines),
             "foreign": self.foreign,
             "chores": self.chores,
             "repeats": self.repeats,
@@ -126,7 +124,7 @@ class Spoken:
         """Of what was wanted the share that a line held in time: what is missing once, at most of its prompts."""
         wants = [want for one in self.asked for want in one.wants if want.what == what]
         things = distinct(wants) if what == "missing" else [[want] for want in wants]
-        return Share(sum(2 * sum(want.is_held for want in thing) >= len(thing) for thing in things), len(things))
+        return Share.among(2 * sum(want.is_held for want in thing) >= len(thing) for thing in things)
 
     def by(self, what: str) -> dict[str, Spoken]:
         """The prompts in groups: by `kind` or by `length`."""
@@ -144,21 +142,17 @@ class SpeakReport:
 
     def overall(self) -> Spoken:
         """All sets as one."""
-        every = list(self.sets.values())
-        foreign, chores, repeats = (
-            Share(sum(share.count for share in shares), sum(share.of for share in shares))
-            for shares in zip(*((one.foreign, one.chores, one.repeats) for one in every), strict=True)
-        )
-        ledger = joined(one.ledger for one in every)
-        return Spoken([asked for one in every for asked in one.asked], foreign, chores, repeats, ledger)
+        return sum(self.sets.values(), Spoken())
+
+    def _named(self) -> Mapping[str, Spoken]:
+        return self.sets if len(self.sets) < 2 else {**self.sets, "overall": self.overall()}
 
     def as_json(self) -> str:
         """For programs: shares and tokens by set."""
-        named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
         found: dict[str, object] = {
             "speak": {
                 name: {**_values(spoken.figures()), "ledger": _values(spoken.ledger.figures())}
-                for name, spoken in named.items()
+                for name, spoken in self._named().items()
             }
         }
         for what in GROUPED_BY:
@@ -168,34 +162,31 @@ class SpeakReport:
 
     def as_markdown(self) -> str:
         """For people: a table, a column a set."""
-        named = {**self.sets, **({"overall": self.overall()} if len(self.sets) > 1 else {})}
+        named = self._named()
         columns = [
             spoken.figures() | {f"ledger: {name}": figure for name, figure in spoken.ledger.figures().items()}
             for spoken in named.values()
         ]
-        rows = [f"| | {' | '.join(named)} |", "|---" * (len(named) + 1) + "|"]
-        rows += [f"| {name} | {' | '.join(shown(column[name]) for column in columns)} |" for name in columns[0]]
+        tables = [table(["", *named], [[name, *(shown(column[name]) for column in columns)] for name in columns[0]])]
         for what in GROUPED_BY:
-            rows += ["", f"| {what} | {' | '.join(OF_BLOCKS)} |", "|---" * (len(OF_BLOCKS) + 1) + "|"]
-            for name, spoken in self.overall().by(what).items():
-                rows.append(f"| {name} | {' | '.join(map(shown, _blocks(spoken).values()))} |")
-        return "\n".join(rows)
+            groups = self.overall().by(what).items()
+            tables.append(table([what, *OF_BLOCKS], [[name, *map(shown, _blocks(of).values())] for name, of in groups]))
+        return "\n\n".join(tables)
 
     def write_sheet(self, path: Path) -> int:
         """Writes for a reader without context: every line with its prompt, and what was wanted with each line that may
         hold it; how many.
         """  # noqa: D205 - one sentence
+        asked = self.overall().asked
         rows: list[dict[str, object]] = [
             {"id": line.id, "before": one.before, "prompt": one.prompt, "after": one.after, "line": line.line}
-            for spoken in self.sets.values()
-            for one in spoken.asked
+            for one in asked
             for line in one.lines
         ]
-        wants = [want for spoken in self.sets.values() for one in spoken.asked for want in one.wants]
-        near = {key: (want, line) for want in wants for key, line in want.near}
+        near = {key: (want, line) for one in asked for want in one.wants for key, line in want.near}
         rows += [{"id": key, "wanted": want.text, "line": line} for key, (want, line) in near.items()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+        write_rows(path, rows)
         return len(rows)
 
 
@@ -209,12 +200,8 @@ def measure_speak(
 ) -> SpeakReport:
     """Asks every judged prompt of the sets at or below some paths, as it was when it was typed.
 
-    Args:
-        paths: Folders with sets.
-        progress: Is told what is done.
-        keep: Where imported stores stay for the next run.
-        sheet: Where the lines are written for a reader; what he says counts more than where a line is from.
-        grades: What readers said of such lines: `{"id": …, "grade": 0 to 2}`.
+    Imported stores stay in `keep` for the next run. The lines are written into `sheet` for a reader, and `grades` are
+    what readers said of them (`{"id": …, "grade": 0 to 2}`), which counts more than where a line is from.
 
     Raises:
         UsageError: there are no judged prompts, or a file cannot be read.
@@ -249,27 +236,23 @@ def _measured(
             sessions: dict[str, list[Row]] = {}
             for row in prompts:
                 sessions.setdefault(str(row["session"]), []).append(row)
-            asked, repeats = [], Share(0, 0)
-            for session, rows in sessions.items():
-                found, again = _session(app, root, session, rows, judged)
-                asked += found
-                repeats = Share(repeats.count + again.count, repeats.of + again.of)
+            spoken = sum((_session(app, root, session, rows, judged) for session, rows in sessions.items()), Spoken())
             last_ms = app.events.last_ms()
 
             def is_answered(prompt: str) -> bool:
                 return bool(app.search.recall(prompt, cwd=root, session="", recent=str, then_ms=last_ms))
 
-            foreign = [is_answered(str(row["prompt"])) for row in others]
-            chores = [is_answered(prompt) for prompt in CHORES]
+            spoken.foreign = Share.among(is_answered(str(row["prompt"])) for row in others)
+            spoken.chores = Share.among(map(is_answered, CHORES))
             progress(f"{folder.name}: replaying commands")
             app.index.note_commands()
-            ledger = replay(app, root, events_of(app))
-            for example in ledger.examples():
+            spoken.ledger = replay(app, root, events_of(app))
+            for example in spoken.ledger.examples():
                 progress(f"  {example}")
-        return Spoken(asked, Share(sum(foreign), len(foreign)), Share(sum(chores), len(chores)), repeats, ledger)
+        return spoken
 
 
-def _session(app: App, root: str, session: str, rows: Sequence[Row], judged: Judged) -> tuple[list[Asked], Share]:
+def _session(app: App, root: str, session: str, rows: Sequence[Row], judged: Judged) -> Spoken:
     """The judged prompts of a session, replayed up to the last of them; and the lines that were told twice."""
     by_time = {milliseconds_of(str(row["ts"])): row for row in rows}
     asked, last_ms = [], max(by_time)
@@ -285,7 +268,7 @@ def _session(app: App, root: str, session: str, rows: Sequence[Row], judged: Jud
             asked.append(_asked(app, row, moment, [line for _, line in held], judged))
         if moment.ts_ms >= last_ms and moment.prompt is not None:
             break
-    return asked, Share(again, told)
+    return Spoken(asked, repeats=Share(again, told))
 
 
 def _asked(app: App, row: Row, moment: Moment, held: Sequence[Line], judged: Judged) -> Asked:
@@ -295,8 +278,8 @@ def _asked(app: App, row: Row, moment: Moment, held: Sequence[Line], judged: Jud
     lines = []
     for line in moment.lines:
         key = key_of(str(row["session"]), str(row["ts"]), line.text)
-        of_line = [] if line.reminder is None else [line.reminder]
-        grade = judged.get(key, next((_grade(app, one, line.text, candidates) for one in of_line), None))
+        grade = _grade(app, line.reminder, line.text, candidates) if line.reminder is not None else None
+        grade = judged.get(key, grade)
         lines.append(Told(key, line.head.partition("] ")[2] + line.text, line.tokens, grade))
     return Asked(
         str(row["prompt"]), moment.before, moment.after, lines,

@@ -6,7 +6,7 @@ A part stands between `<!-- howcome eval: NAME -->` and `<!-- end -->`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from howcome.errors import UsageError
 from howcome.evaluate.figures import Figures, metric_of
@@ -57,7 +57,7 @@ def _results(sets: Sequence[Figures]) -> str:
             for at, (level, groups) in enumerate(figures["levels"].items())
         ]
     titles = ["set", "n", *COLUMNS, "search p50 / p95, ms", "first passages p50 / p95, tokens"]
-    return _table("Results", titles, rows)
+    return _titled("Results", titles, rows)
 
 
 def _categories(sets: Sequence[Figures]) -> str:
@@ -68,7 +68,7 @@ def _categories(sets: Sequence[Figures]) -> str:
         for name, cells in groups.items()
         if name != "all"
     ]
-    return _table("By category", ["set", "category", "n", *COLUMNS], rows)
+    return _titled("By category", ["set", "category", "n", *COLUMNS], rows)
 
 
 def _baseline(sets: Sequence[Figures]) -> str:
@@ -77,7 +77,7 @@ def _baseline(sets: Sequence[Figures]) -> str:
         for figures in sets
         for level, groups in figures.get("baseline", {"levels": {}})["levels"].items()
     ]
-    return _table("Baseline: FTS5 with the Porter stemmer over single turns", ["set", "n", *COLUMNS], rows)
+    return _titled("Baseline: FTS5 with the Porter stemmer over single turns", ["set", "n", *COLUMNS], rows)
 
 
 def _differences(name: str, sets: Sequence[Figures]) -> str:
@@ -86,34 +86,28 @@ def _differences(name: str, sets: Sequence[Figures]) -> str:
         for figures in sets
         for level, cells in figures.get("differences", {}).get(name, {}).items()
     ]
-    return _table(f"{name[0].upper()}{name[1:]}, question by question", ["set", "n", *COLUMNS], rows)
+    return _titled(f"{name[0].upper()}{name[1:]}, question by question", ["set", "n", *COLUMNS], rows)
 
 
 def _ablation(sets: Sequence[Figures]) -> str:
     """A column for every set and level; the time stands with a set's first level."""
-    columns = [
-        (figures, level, level == next(iter(figures["levels"])))
-        for figures in sets
-        if "ablation" in figures
-        for level in figures["levels"]
-    ]
+    ablated = [figures for figures in sets if "ablation" in figures]
+    columns = [(figures, level, not at) for figures in ablated for at, level in enumerate(figures["levels"])]
     if not columns:
         return ""
     titles = [f"{_label(figures, level)}, {metric_of(figures, level)}" for figures, level, _ in columns]
-    rows = [["as it ships", *(_shipped(figures, level, has_time=has_time) for figures, level, has_time in columns)]]
-    names = dict.fromkeys(name for figures, _, _ in columns for name in figures["ablation"])
-    rows += [
-        [name, *(_changed(figures, level, name, has_time=first) for figures, level, first in columns)] for name in names
-    ]
-    return _table(_ABLATION, ["", *titles], rows)
+    rows = [["as it ships", *(_shipped(*column) for column in columns)]]
+    names = dict.fromkeys(name for figures in ablated for name in figures["ablation"])
+    rows += [[name, *(_changed(name, *column) for column in columns)] for name in names]
+    return _titled(_ABLATION, ["", *titles], rows)
 
 
-def _shipped(figures: Figures, level: str, *, has_time: bool) -> str:
+def _shipped(figures: Figures, level: str, has_time: bool) -> str:
     cell = figures["levels"][level]["all"][metric_of(figures, level)]
     return _cell(cell) + (f" {figures['work_ms']['p50']:.1f} ms" if has_time else "")
 
 
-def _changed(figures: Figures, level: str, name: str, *, has_time: bool) -> str:
+def _changed(name: str, figures: Figures, level: str, has_time: bool) -> str:
     changed = figures["ablation"].get(name, {"change": {}})
     if level not in changed["change"]:
         return ""
@@ -125,17 +119,12 @@ def _changed(figures: Figures, level: str, name: str, *, has_time: bool) -> str:
 
 
 def _secrets(sets: Sequence[Figures]) -> str:
+    names = ("secrets", "recall"), ("clean", "clean_touched")
     rows = [
-        [
-            _plain(figures["set"]),
-            str(figures["secrets"]),
-            _number(figures["recall"], ".3f"),
-            str(figures["clean"]),
-            _number(figures["clean_touched"], ".3f"),
-        ]
-        for figures in sets
+        [_plain(of["set"]), *(cell for n, share in names for cell in (str(of[n]), _number(of[share], ".3f")))]
+        for of in sets
     ]
-    return _table("Redaction", ["set", "secrets", "found", "clean texts", "touched"], rows)
+    return _titled("Redaction", ["set", "secrets", "found", "clean texts", "touched"], rows)
 
 
 def _label(figures: Figures, level: str) -> str:
@@ -168,11 +157,14 @@ def _number(value: float, form: str) -> str:
     return text.replace("-", _MINUS)
 
 
-def _table(title: str, titles: Cells, rows: Iterable[Cells]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    if not lines:
-        return ""
-    return "\n".join([f"{title}:", "", "| " + " | ".join(titles) + " |", "|" + "---|" * len(titles), *lines])
+def _titled(title: str, titles: Cells, rows: Sequence[Cells]) -> str:
+    return f"{title}:\n\n{table(titles, rows)}" if rows else ""
+
+
+def table(titles: Cells, rows: Sequence[Cells]) -> str:
+    """Rows under their titles; '' for none."""
+    head, *lines = ("| " + " | ".join(row) + " |" for row in (titles, *rows))
+    return "\n".join([head, "|" + "---|" * len(titles), *lines]) if rows else ""
 
 
 def _plain(text: object) -> str:

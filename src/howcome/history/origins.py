@@ -141,7 +141,7 @@ def committing(calls: Sequence[StoredEvent], commit: Commit) -> StoredEvent | No
     actions = {event.tool_use_id: Action(event, 0) for event in calls if event.kind == events.TOOL_CALL}
     for event in calls:
         if event.kind == events.TOOL_RESULT and event.tool_use_id in actions:
-            actions[event.tool_use_id].answer(event, 0)
+            actions[event.tool_use_id].answer(event)
     made = [one for one in actions.values() if not one.has_failed and _messages(one.command)]
     by_hash = [one for one in made if any(commit.hash.startswith(name) for name in _HASH.findall(one.output))]
     by_subject = [one for one in made if commit.subject and _says(one, commit.subject)]
@@ -150,17 +150,14 @@ def committing(calls: Sequence[StoredEvent], commit: Commit) -> StoredEvent | No
 
 def _says(action: Action, subject: str) -> bool:
     """Whether a call commits with a message of this first line, or its output shows it behind the hash."""
-    is_shown = any(line.endswith(f"] {subject}") for line in action.output.splitlines())
-    return is_shown or any(text.strip().partition("\n")[0].strip() == subject for text in _messages(action.command))
+    firsts = (text.strip().partition("\n")[0].strip() for text in _messages(action.command))
+    return subject in firsts or any(line.endswith(f"] {subject}") for line in action.output.splitlines())
 
 
 def _messages(command: str) -> list[str]:
     """The messages that a line commits with, "" where it does not say one; whatever program runs git for it."""
-    made = (
-        [one for one in commands(command) if {"git", "commit"} <= {*one.words, one.program}]
-        if "commit" in command
-        else []
-    )
+    ran = commands(command) if "commit" in command else ()
+    made = (one for one in ran if {"git", "commit"} <= {*one.words, one.program})
     return [text for one in made for text in ("", *one.given, *one.option(*MESSAGE))]
 
 

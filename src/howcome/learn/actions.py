@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from howcome.domain import events
 from howcome.domain.commands import line_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from howcome.domain.stored import StoredEvent
+from howcome.domain.stored import StoredEvent
 
 MAX_RESULT_CHARS = 20_000
 WRITTEN = ("content", "file_text", "new_string", "new_str")
@@ -26,26 +22,16 @@ class Action:
         tool: What was called, in lower case.
         is_shell: Whether it ran a command; `is_edit`: whether it changed a file.
         has_failed: Whether its result says that it failed; `has_succeeded`: whether one came that does not.
-        place: Number of the call among the events of the exchange; `result_place`: of its result, or of the call.
+        place: Number of the call among the events of the exchange.
     """
 
     __slots__ = (
-        "_command",
-        "_input",
-        "_output",
-        "call",
-        "has_failed",
-        "has_succeeded",
-        "is_edit",
-        "is_shell",
-        "place",
-        "result",
-        "result_place",
-        "tool",
-    )
+        "_command", "_input", "_output", "call", "has_failed", "has_succeeded", "is_edit", "is_shell", "place",
+        "result", "tool",
+    )  # fmt: skip
 
     def __init__(self, call: StoredEvent, place: int) -> None:
-        self.call, self.place, self.result_place = call, place, place
+        self.call, self.place = call, place
         self.result: StoredEvent | None = None
         self.has_failed = self.has_succeeded = False
         self._input: Mapping[str, object] | None = None
@@ -54,9 +40,9 @@ class Action:
         self.tool = (call.tool or "").lower()
         self.is_shell, self.is_edit = self.tool in events.SHELLS, self.tool in events.EDITORS
 
-    def answer(self, result: StoredEvent, place: int) -> None:
+    def answer(self, result: StoredEvent) -> None:
         """Takes the result that came of it."""
-        self.result, self.result_place = result, place
+        self.result = result
         self.has_failed = bool(result.failed or (result.exit_code or 0) != 0)
         self.has_succeeded = not self.has_failed
 
@@ -108,17 +94,21 @@ def actions_of(told: Sequence[StoredEvent]) -> list[Action]:
         if event.kind == events.TOOL_CALL:
             found.append(Action(event, place))
             waiting.setdefault(event.tool, []).append(found[-1])
-        elif event.kind == events.TOOL_RESULT:
-            _answer(waiting.get(event.tool), event, place)
+        elif event.kind == events.TOOL_RESULT and (among := waiting.get(event.tool)):
+            _answer(among, event)
     return found
 
 
-def _answer(waiting: list[Action] | None, result: StoredEvent, place: int) -> None:
+def actions_by_agent(told: Sequence[StoredEvent]) -> list[list[Action]]:
+    """The calls among some events of a session, each agent's apart."""
+    agents = dict.fromkeys(event.agent_id for event in told)
+    return [actions_of([event for event in told if event.agent_id == agent]) for agent in agents]
+
+
+def _answer(waiting: list[Action], result: StoredEvent) -> None:
     """Gives a result to its call: the one with its id, else the oldest about the same file, else the oldest."""
-    if not waiting:
-        return
     by_id = (action for action in waiting if result.tool_use_id and action.call.tool_use_id == result.tool_use_id)
     by_file = (action for action in waiting if action.call.file == result.file)
     chosen = next(chain(by_id, by_file, waiting))
     waiting.remove(chosen)
-    chosen.answer(result, place)
+    chosen.answer(result)

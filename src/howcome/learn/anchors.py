@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 from howcome.learn.prose import Prose
 
@@ -29,26 +28,8 @@ _PLAIN_OR_STRONG = re.compile(rf"(?:[A-Z]?[a-z]++[,;:!?.)]?[ \n]++)++|({_STRONG}
 """In plain words, each with a blank behind it, no name begins: taking them in one step, it is four times as fast."""
 
 
-class _Names:
-    """The pattern of names that only a project has."""
-
-    def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
-        """The first name in a part of a text."""
-        for match in _PLAIN_OR_STRONG.finditer(text, start, end):
-            if match.lastindex:
-                return match
-        return None
-
-    def findall(self, text: str) -> list[str]:
-        """Every name in a text."""
-        return [name for name in _PLAIN_OR_STRONG.findall(text) if name]
-
-
-STRONG = _Names()
-"""Identifiers, paths, flags, versions, commits, acronyms, status codes."""
-
 _MAY_BE_STRONG = re.compile(r"[`_/]|[(][)]|[a-z][A-Z]|[A-Z][A-Z]|[0-9]|[A-Za-z][.][A-Za-z]|-[a-z]")
-"""Every text that has one of `STRONG` has one of these; most that have none of those have none of these."""
+"""Every text that has a name has one of these; most that have none of those have none of these."""
 
 MAX_CODE_CHARS = 200
 _PROPER = re.compile(r"(?<=[a-z,;] )[A-Z][A-Za-z0-9.+#]{1,30}\b")
@@ -65,12 +46,12 @@ def has_strong(text: str) -> bool:
     first = text.find("`")
     if first >= 0 and 1 < text.find("`", first + 1) - first <= MAX_CODE_CHARS:
         return True
-    return may_be_strong(text) and STRONG.search(text) is not None
+    return _MAY_BE_STRONG.search(text) is not None and any(one.lastindex for one in _PLAIN_OR_STRONG.finditer(text))
 
 
-def may_be_strong(text: str) -> bool:
-    """Whether it is worth looking for a name: most texts without one are told at once."""
-    return _MAY_BE_STRONG.search(text) is not None
+def names_in(text: str) -> list[str]:
+    """Names that only a project has: identifiers, paths, flags, versions, commits, acronyms, status codes."""
+    return [name for name in _PLAIN_OR_STRONG.findall(text) if name] if _MAY_BE_STRONG.search(text) else []
 
 
 def is_technical(text: str) -> bool:

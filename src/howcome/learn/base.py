@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from howcome.domain import events
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from howcome.domain.candidates import Distilled
-    from howcome.domain.stored import StoredEvent
+from howcome.domain.candidates import Distilled
+from howcome.domain.stored import StoredEvent
 
 PIECE_S = 0.05
 """Between pieces of so much work whoever distils or writes rationales may rest."""
@@ -38,11 +34,6 @@ class Exchange:
         self.view: object = None
 
     @property
-    def agent_id(self) -> str | None:
-        """The subagent whose exchange it is, None for the main agent."""
-        return self.first.agent_id if self.prompt or self.events else None
-
-    @property
     def first(self) -> StoredEvent:
         """The event that it begins with; an exchange without any is none."""
         return self.prompt or self.events[0]
@@ -63,25 +54,16 @@ class Exchange:
         return max((event.ts_ms or event.order_ms for event in self.all_events), default=0)
 
 
-class Stream(Protocol):
-    """Exchanges of one agent of a session, in their order."""
-
-    def __len__(self) -> int:
-        """How many they are."""
-        ...
-
-    def __getitem__(self, place: int, /) -> Exchange:
-        """One of them."""
-        ...
-
-
 class Distiller(Protocol):
-    """Turns an exchange into candidates: a pure function of it, `LOOKBACK` ones before it and `LOOKAHEAD` after it."""
+    """Turns an exchange into candidates: a pure function of it, `LOOKBACK` ones before it and `LOOKAHEAD` after it.
+
+    A stream holds the exchanges of one agent of a session, in their order.
+    """
 
     name: str
     version: int
 
-    def distil(self, stream: Stream, place: int) -> Distilled:
+    def distil(self, stream: Sequence[Exchange], place: int) -> Distilled:
         """What the exchange at a place of its stream taught."""
         ...
 
@@ -95,11 +77,11 @@ def stream_of(session_events: Iterable[StoredEvent]) -> list[Exchange]:
     found: list[Exchange] = []
     for event in session_events:
         stream = streams.setdefault(event.agent_id, [])
-        if event.kind == events.USER_PROMPT or not stream:
-            is_prompt = event.kind == events.USER_PROMPT
-            stream.append(Exchange(event if is_prompt else None, [] if is_prompt else [event]))
+        is_prompt = event.kind == events.USER_PROMPT
+        if is_prompt or not stream:
+            stream.append(Exchange(event if is_prompt else None, ()))
             found.append(stream[-1])
-        else:
+        if not is_prompt:
             stream[-1].events.append(event)
     return found
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 
 from howcome.domain.commands import Run, failure_of, form_number, mended_by, numbers_of, parts_of, worked_number
-from howcome.learn.actions import actions_of
+from howcome.learn.actions import actions_by_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,27 +41,23 @@ def catch_up(store: Store, deadline: float | None = None) -> None:
 
 def runs_of(told: Iterable[StoredEvent]) -> Iterator[Run]:
     """The commands that some events of a session ran."""
-    streams: dict[str | None, list[StoredEvent]] = {}
-    for event in sorted(told, key=lambda event: (event.order_ms, event.row)):
-        streams.setdefault(event.agent_id, []).append(event)
-    for stream in streams.values():
-        actions = actions_of(stream)
+    for action, later in commands_of(sorted(told, key=lambda event: (event.order_ms, event.row))):
+        if action.has_succeeded:
+            worked = (worked_number(part) for part in parts_of(action.command) if part.decides)
+            yield from (Run(action.call.row, form) for form in dict.fromkeys(worked))
+        elif (failed := failed_in(action)) is not None:
+            fix = mending(failed, later)
+            exact, alike = numbers_of(failed)
+            by = (fix[0].call.row, form_number(fix[1])) if fix is not None else (None, None)
+            yield Run(action.call.row, form_number(failed.part), exact, alike, *by)
+
+
+def commands_of(told: Sequence[StoredEvent]) -> Iterator[tuple[Action, Sequence[Action]]]:
+    """Each command with a result among some events of a session (in their order), with the calls after it."""
+    for actions in actions_by_agent(told):
         for place, action in enumerate(actions):
             if action.is_shell and action.result is not None:
-                yield from _runs(action, actions[place + 1 : place + 1 + MAX_LATER])
-
-
-def _runs(action: Action, later: Sequence[Action]) -> Iterator[Run]:
-    if action.has_succeeded:
-        worked = (worked_number(part) for part in parts_of(action.command) if part.decides)
-        yield from (Run(action.call.row, form) for form in dict.fromkeys(worked))
-        return
-    failed = failed_in(action)
-    if failed is not None:
-        fix = mending(failed, later)
-        exact, alike = numbers_of(failed)
-        by = (fix[0].call.row, form_number(fix[1])) if fix is not None else (None, None)
-        yield Run(action.call.row, form_number(failed.part), exact, alike, *by)
+                yield action, actions[place + 1 : place + 1 + MAX_LATER]
 
 
 def failed_in(action: Action) -> Failure | None:

@@ -6,6 +6,7 @@ and `undo` gives that back. What consolidation did stays done when sessions are 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from howcome.domain.events import ORIGIN_USER
@@ -47,9 +48,9 @@ class Consolidation:
         steps, moved = [], set[int]()
         for step in self._wanted(list(groups.values()), rest):
             pair = step.memory.row, step.kept.row
-            if not (pair in before or moved & set(pair) or step.memory.pinned_ms is not None):
+            if pair not in before and moved.isdisjoint(pair) and step.memory.pinned_ms is None:
                 steps.append(step)
-                moved |= set(pair)
+                moved.update(pair)
         return [*steps, *self._faded([one for one in found if one.row not in moved], before)]
 
     def run(self, rest: Callable[[], bool] = lambda: True) -> list[Step]:
@@ -96,7 +97,9 @@ class Consolidation:
         ways = [(other, one)] if is_one or covers(said, also) else []
         ways += [(one, other)] if is_one or covers(also, said) else []
         for memory, kept in sorted(ways, key=lambda way: _weight(way[1]), reverse=True):
-            if _may_stand(kept, memory) and self._is_found(kept, memory):
+            # nothing takes the place of a person's words but a person's
+            may_stand = kept.supersedes is None and _weight(kept)[:2] >= _weight(memory)[:2]
+            if may_stand and self._is_found(kept, memory):
                 return Step(MERGED, memory, kept)
         return None
 
@@ -125,11 +128,10 @@ class Consolidation:
 
 def _near(statements: Sequence[Statement]) -> set[tuple[int, int]]:
     """Places of statements one of which may cover the other: it has its rarest word."""
-    by_word: dict[str, list[int]] = {}
+    by_word, found = defaultdict[str, list[int]](list), set()
     for place, statement in enumerate(statements):
         for word in statement.words:
-            by_word.setdefault(word, []).append(place)
-    found = set()
+            by_word[word].append(place)
     for place, statement in enumerate(statements):
         others = min((by_word[word] for word in sorted(statement.words)), key=len, default=[])
         found |= {(min(place, other), max(place, other)) for other in others if other != place}
@@ -139,11 +141,6 @@ def _near(statements: Sequence[Statement]) -> set[tuple[int, int]]:
 def _weight(memory: Memory) -> tuple[bool, bool, int, int]:
     """What stays of two that say the same: what somebody keeps, then the user's, then what was said last."""
     return memory.source == HAND, memory.origin == ORIGIN_USER, memory.said_ms or memory.created_ms, memory.row
-
-
-def _may_stand(kept: Memory, memory: Memory) -> bool:
-    """Whether one may take another's place: nothing takes a person's words but a person's."""
-    return _weight(kept)[:2] >= _weight(memory)[:2] and kept.supersedes is None
 
 
 def _users_last(one: Memory, other: Memory) -> Memory | None:

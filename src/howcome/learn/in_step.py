@@ -159,12 +159,8 @@ def _former(path: str, out: Sequence[Memory]) -> Memory | None:
 class InStep:
     """Keeps memories in step with files.
 
-    Args:
-        store: Where they are kept.
-        now_ms: The clock.
-        off: Names of what is not looked at.
-        is_excluded: Whether nothing of a project is to be kept.
-        seen: The client's files as a worker saw them the last time, by project: what is as it was is not read.
+    `off` are names of what is not looked at; `is_excluded` says whether nothing of a project is to be kept. `seen` are
+    the client's files as a worker saw them the last time, by project: what is as it was is not read.
     """
 
     def __init__(

@@ -7,6 +7,7 @@ the product of their sizes, so the same two thresholds hold for both.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from math import ceil
 
@@ -63,7 +64,7 @@ class Statement:
         words: Its content words without numbers.
         numbers: Each number with the content words before and after it ("" where there is none).
         negated: Stems of the content words right after a "not".
-        order: All its words but fillers, as they stand; `is_broken`: in several clauses.
+        order: All its words but fillers, as they stand, every denial a "not"; `is_broken`: in several clauses.
         signature: The same for the same words in any order. All but its first part (numbers, denials, choices, names of
             code, directions) is the same, too, where other words say the same: vectors hardly tell one from another.
     """
@@ -73,12 +74,8 @@ class Statement:
     def __init__(self, text: str) -> None:
         told = _NO.sub("no ", text.casefold().replace("\u2019", "'"))
         tokens = [token.strip("./-") for token in TOKEN.findall(told)]
-        content = [
-            part
-            for token in tokens
-            if token and token not in STOP_WORDS and not _is_negation(token)
-            for part in cjk_parts(token)
-        ]
+        telling = (token for token in tokens if token and token not in STOP_WORDS and not _is_negation(token))
+        content = [part for token in telling for part in cjk_parts(token)]
         self.words = frozenset(token for token in content if not NUMBER.fullmatch(token))
         self.numbers = frozenset(
             (before, token, after)
@@ -88,18 +85,12 @@ class Statement:
         self.negated = frozenset(_negated(tokens))
         values = tuple(sorted(token for token in content if NUMBER.fullmatch(token)))
         names = frozenset(coined_names(text))
-        self.order = _in_order(told)
+        ordered = (word.strip("./-") or word for word in _IN_ORDER.findall(told))
+        plain = ("not" if _is_negation(word) else word for word in ordered)
+        self.order = tuple(word for word in plain if word == "not" or word not in _FILLERS)
         self.is_broken = _BREAK.search(_LED.sub("", told.strip(), count=1)) is not None
         turned = _OPPOSED.intersection(self.order)
         self.signature = (tuple(sorted(content)), values, self.negated, names, turned)
-
-
-def _in_order(text: str) -> tuple[str, ...]:
-    """The words and signs of a text (lower case) but fillers; every denial is a "not"."""
-    tokens = (token.strip("./-") or token for token in _IN_ORDER.findall(text))
-    return tuple(
-        "not" if _is_negation(token) else token for token in tokens if token not in _FILLERS or _is_negation(token)
-    )
 
 
 def _negated(tokens: Sequence[str]) -> list[str]:
@@ -138,8 +129,7 @@ def is_same(one: Statement, other: Statement, likeness: float = 0.0) -> bool:
         return False
     if not any(len(word) > _SMALL_CHARS and word.isascii() for word in set(one.order) ^ set(other.order)):
         return False
-    shared = set(one.order) & set(other.order)
-    here, there = (tuple(dict.fromkeys(word for word in told.order if word in shared)) for told in (one, other))
+    here, there = _shared_in_order(one, other)
     return overlap(one.words, other.words) < RELATED or _is_turn(one, other, here, there)
 
 
@@ -154,9 +144,13 @@ def covers(one: Statement, other: Statement) -> bool:
         return False
     if difference(one, other) or mine[2] != theirs[2] or mine[4] != theirs[4]:
         return False
-    shared = set(one.order) & set(other.order)
-    here, there = (tuple(dict.fromkeys(word for word in told.order if word in shared)) for told in (one, other))
+    here, there = _shared_in_order(one, other)
     return set(theirs[1]) <= set(mine[1]) and theirs[3] <= mine[3] and here == there
+
+
+def _shared_in_order(one: Statement, other: Statement) -> list[tuple[str, ...]]:
+    shared = set(one.order) & set(other.order)
+    return [tuple(dict.fromkeys(word for word in told.order if word in shared)) for told in (one, other)]
 
 
 def _is_turn(one: Statement, other: Statement, here: tuple[str, ...], there: tuple[str, ...]) -> bool:
@@ -210,11 +204,7 @@ class WordPairs:
     """
 
     def __init__(self, statements: Sequence[Statement]) -> None:
-        counts: dict[str, int] = {}
-        for statement in statements:
-            for word in statement.words:
-                counts[word] = counts.get(word, 0) + 1
-        self._counts = counts
+        self._counts = Counter(word for statement in statements for word in statement.words)
         self._by_word: dict[str, list[int]] = {}
 
     def near(self, number: int, statements: Sequence[Statement]) -> list[tuple[int, float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from math import fsum
@@ -41,13 +42,14 @@ ANSWER_CHARS = 1000
 """A text may be so long before the answer has another shape than it was asked for."""
 
 
-def _object(**properties: object) -> Mapping[str, object]:
+def schema_of(**properties: object) -> Mapping[str, object]:
+    """The schema of an object that has these properties and no other."""
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 _TEXT = {"type": "string", "maxLength": ANSWER_CHARS}
-_QUOTED = _object(message={"type": "integer"}, quote=_TEXT)
-_OPERATION = _object(
+_QUOTED = schema_of(message={"type": "integer"}, quote=_TEXT)
+_OPERATION = schema_of(
     op={"type": "string", "enum": list(OPERATIONS)},
     type={"type": "string", "enum": list(memories.TYPES)},
     text=_TEXT,
@@ -55,7 +57,7 @@ _OPERATION = _object(
     evidence={"type": "array", "items": _QUOTED, "maxItems": 8},
     reason=_TEXT,
 )
-SCHEMA = _object(operations={"type": "array", "maxItems": MOST_OPERATIONS, "items": _OPERATION})
+SCHEMA = schema_of(operations={"type": "array", "maxItems": MOST_OPERATIONS, "items": _OPERATION})
 _QUESTION = os.path.join(os.path.dirname(__file__), "notes_prompt.txt")
 OWN_WORDS = "user agent runs edits fails prints"
 """With which messages are shown."""
@@ -77,7 +79,7 @@ class Shown:
 
     Attributes:
         messages: The events (number - 1 is the place); `lines`: as they are shown; `texts`: what may be quoted of each.
-        memories: By label. `before`: what the user said in the session before.
+        memories: By label. `before`: what the user said in the session before; what was learnt from it is a memory.
     """
 
     __slots__ = ("before", "lines", "memories", "messages", "texts")
@@ -90,26 +92,24 @@ class Shown:
         self.texts = [event.text or line if event.kind in events.TURN_KINDS else line for event, line in lines]
         self.memories: dict[str, Memory] = {}
         for memory in remembered:
-            self.memories.setdefault(_label(memory.text), memory)
+            label = blake2b(normalized(memory.text).encode(), digest_size=2).hexdigest()  # the same in whatever store
+            self.memories.setdefault(f"m{label}", memory)
         is_users = (events.USER_PROMPT, events.ORIGIN_USER)
         self.before = [event for event in before if (event.kind, event.origin) == is_users]
 
     def prompt(self) -> str:
         """The whole question."""
         known = [f"[{label}] {_described(one)}" for label, one in self.memories.items()]
-        parts = [question(), "Memories:", *(known or ["(none)"]), *self._summary(), "", "Messages:"]
+        said = [squeeze(event.excerpt, BEFORE_CHARS) for event in dict.fromkeys(self.before[:1] + self.before[-1:])]
+        heads = "The session began with", "The last that the user said before"
+        before = ["", *(f"{head}: {words}" for head, words in zip(heads, said, strict=False))] if said else []
+        parts = [question(), "Memories:", *(known or ["(none)"]), *before, "", "Messages:"]
         day = ""
         for number, (event, line) in enumerate(zip(self.messages, self.lines, strict=True), 1):
             if (today := iso_day(event.ts_ms or event.order_ms)) != day:
                 parts.append(f"-- {(day := today)}")
             parts.append(f"[{number}] {line}")
         return "\n".join(parts)
-
-    def _summary(self) -> list[str]:
-        """What came before in the session: what was learnt from it is among the memories."""
-        said = [squeeze(event.excerpt, BEFORE_CHARS) for event in dict.fromkeys(self.before[:1] + self.before[-1:])]
-        heads = "The session began with", "The last that the user said before"
-        return ["", *(f"{head}: {words}" for head, words in zip(heads, said, strict=False))] if said else []
 
     def holds(self, number: int, quote: str) -> bool:
         """Whether a message holds some words, whatever the blanks between them."""
@@ -128,11 +128,8 @@ def remembered(
 ) -> list[Memory]:
     """The live memories that a model is shown: those that this session bears out, and the nearest others.
 
-    Args:
-        told: The messages.
-        before: What was said in the session before them.
-        known: Every memory of the project, and those that hold everywhere.
-        near: Keys of memories that are near by meaning, the nearest first; where there are none words decide.
+    `told` are the messages, `before` what was said before them; `near` are keys of memories that are near by meaning,
+    the nearest first: where there are none words decide.
     """
     ids = {event.id for event in (*before, *told)}
     live = [memory for memory in known if memory.is_live]
@@ -148,10 +145,7 @@ def _by_words(told: Sequence[StoredEvent], others: Sequence[Memory]) -> list[Mem
     """Memories that share words with the messages, by how rare these are among all, over the root of their number."""
     said = Statement(" ".join(event.text or event.excerpt for event in told if event.kind in events.TURN_KINDS)).words
     words = {memory.row: Statement(memory.text).words for memory in others}
-    counts: dict[str, int] = {}
-    for each in words.values():
-        for word in each:
-            counts[word] = counts.get(word, 0) + 1
+    counts = Counter(word for each in words.values() for word in each)
     shares = {row: fsum(1 / counts[word] for word in each & said) for row, each in words.items()}
     scores = {row: share / len(words[row] or "-") ** 0.5 for row, share in shares.items()}
     near = [memory for memory in others if scores[memory.row]]
@@ -163,29 +157,19 @@ def _described(memory: Memory) -> str:
     return f"({memory.type}, {day}, from {memory.origin}) {squeeze(memory.text, SHOWN_CHARS)}"
 
 
-def _label(text: str) -> str:
-    """What a memory is called in a question: the same whoever asks, and in whatever store."""
-    return "m" + blake2b(normalized(text).encode(), digest_size=2).hexdigest()
-
-
 def _lines(told: Iterable[StoredEvent]) -> list[tuple[StoredEvent, str]]:
     """What of some events is shown, each as it is; long messages are cut in the middle, where they say least."""
     every = list(told)
     room = _room([len(event.text or "") for event in every if event.kind in events.TURN_KINDS])
     found: list[tuple[StoredEvent, str]] = []
     for event in every:
-        line = _turn(event, room) if event.kind in events.TURN_KINDS else _deed(event)
-        is_again = found and found[-1][1] == line and event.kind not in events.TURN_KINDS  # edits of one file
-        if line and not is_again:
+        if event.kind in events.TURN_KINDS:
+            is_users = event.origin == events.ORIGIN_USER
+            who = "agent" if event.kind == events.ASSISTANT_TEXT else "user" if is_users else "not the user"
+            found.append((event, f"{who}: {ends((event.text or '').strip(), room, (room - 3) // 2)}"))
+        elif (line := _deed(event)) and not (found and found[-1][1] == line):  # edits of one file
             found.append((event, line))
     return found
-
-
-def _turn(event: StoredEvent, room: int) -> str:
-    who = "agent" if event.kind == events.ASSISTANT_TEXT else "user"
-    if event.kind == events.USER_PROMPT and event.origin != events.ORIGIN_USER:
-        who = "not the user"
-    return f"{who}: {_ends((event.text or '').strip(), room)}"
 
 
 def _deed(event: StoredEvent) -> str:
@@ -218,9 +202,6 @@ def _room(lengths: Sequence[int]) -> int:
     return TURNS_CHARS
 
 
-def _ends(text: str, most: int) -> str:
-    """A text, or its first and its last half."""
-    if len(text) <= most:
-        return text
-    head = (most - 3) // 2
-    return f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"
+def ends(text: str, most: int, head: int) -> str:
+    """A text, or so many characters of its beginning and the rest of what there is room for from its end."""
+    return text if len(text) <= most else f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"

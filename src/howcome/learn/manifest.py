@@ -6,24 +6,19 @@ of the session itself. Summaries keep the story and drop exactly these.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from os.path import commonprefix
 
 from howcome.domain import events
 from howcome.domain.commands import LOOKING
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import tokens
+from howcome.learn.actions import Action
 from howcome.learn.base import stream_of
-from howcome.learn.scene import scene_of
+from howcome.learn.scene import Scene, scene_of
 from howcome.learn.shell import commands
 from howcome.learn.sources.open_ends import todos_left
 from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Scene
 
 LAST_EVENTS = 3000
 """Of a long session so many events, the last, are looked at: some days of work."""
@@ -60,7 +55,10 @@ def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
         if action.command and action.result is not None and not _only_looks(action.command):
             ran.setdefault(without_cuts(action.command), action)
     for action in list(ran.values())[:COMMANDS]:
-        yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {_became(action)}"
+        code = action.result.exit_code if action.result is not None else None
+        failed = f"failed with {code}" if code else "failed"
+        became = failed if action.has_failed else "worked"
+        yield f"[{action.call.id}] `{one_line(action.command, MAX_COMMAND_CHARS)}` {became}"
 
 
 def _files(actions: Sequence[Action]) -> Iterator[str]:
@@ -87,11 +85,3 @@ def _only_looks(command: str) -> bool:
     """Whether a command did nothing but look: what it found stands in the files."""
     parts = commands(command)
     return bool(parts) and all(part.program in LOOKING for part in parts)
-
-
-def _became(action: Action) -> str:
-    """What became of a command."""
-    if not action.has_failed:
-        return "worked"
-    code = action.result.exit_code if action.result is not None else None
-    return f"failed with {code}" if code else "failed"

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from howcome.domain.reconciliation import Known
 from howcome.errors import ProviderError
 from howcome.learn.likeness import RELATED
+from howcome.learn.reconcile import Near
 from howcome.providers.base import Embedder, FloatMatrix
 from howcome.store.base import Store
-
-Near = Callable[[bytes], Iterable[tuple[bytes, float]]]
 
 BATCH = 16
 """Texts embedded at once: a tenth of a second with the local model, then whoever asked may rest."""
@@ -42,17 +41,14 @@ class Meaning:
         vectors = self._vectors(texts, goes_on)
         if not vectors:
             return None
-        import numpy as np
-
-        keys = sorted(vectors)
+        keys, matrix = _matrix(vectors)
         places = {key: place for place, key in enumerate(keys)}
-        matrix: FloatMatrix = np.stack([np.frombuffer(vectors[key], np.float16) for key in keys]).astype(np.float32)
 
         def near(key: bytes) -> Iterable[tuple[bytes, float]]:
             if key not in places:
                 return
             cosines = matrix @ matrix[places[key]]
-            for place in np.flatnonzero(cosines > RELATED):
+            for place in (cosines > RELATED).nonzero()[0]:
                 if keys[place] != key:
                     yield keys[place], float(cosines[place])
 
@@ -65,8 +61,7 @@ class Meaning:
 
     def cosines(self, said: str, kept: Mapping[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, float]:
         """The keys of memories whose cosine to a text is above RELATED; {} when nothing embeds."""
-        best = self._best([said], kept, goes_on)
-        return {key: cosine for key, cosine in best.items() if cosine > RELATED}
+        return {key: cosine for key, cosine in self._best([said], kept, goes_on).items() if cosine > RELATED}
 
     def _best(self, said: Sequence[str], kept: Mapping[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, float]:
         vectors = self._vectors(dict(kept), goes_on) if said and 0 < len(kept) <= MAX_COMPARED else {}
@@ -76,10 +71,7 @@ class Meaning:
             questions = self._embedder.embed([self._redact(text) for text in said])
         except ProviderError:  # as above: by words until it answers again
             return {}
-        import numpy as np
-
-        keys = sorted(vectors)
-        matrix: FloatMatrix = np.stack([np.frombuffer(vectors[key], np.float16) for key in keys]).astype(np.float32)
+        keys, matrix = _matrix(vectors)
         return dict(zip(keys, (matrix @ questions.T).max(axis=1).tolist(), strict=True))
 
     def _vectors(self, texts: dict[bytes, str], goes_on: Callable[[], bool]) -> dict[bytes, bytes]:
@@ -101,3 +93,10 @@ class Meaning:
             if not goes_on():
                 break
         return found
+
+
+def _matrix(vectors: Mapping[bytes, bytes]) -> tuple[list[bytes], FloatMatrix]:
+    import numpy as np
+
+    keys = sorted(vectors)
+    return keys, np.stack([np.frombuffer(vectors[key], np.float16) for key in keys]).astype(np.float32)

@@ -10,8 +10,9 @@ somebody asks for it again.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,16 +20,14 @@ from howcome.clients.spool import locked
 from howcome.domain import events
 from howcome.domain.distil_batches import MAX_FAILURES, PENDING, Batch, MemoryChange
 from howcome.domain.events import squeeze
-from howcome.domain.memories import Memory, MemoryFilter
-from howcome.domain.reconciliation import Known
+from howcome.domain.memories import MemoryFilter
 from howcome.domain.spending import DISTIL
-from howcome.domain.stored import Scope, StoredEvent
+from howcome.domain.stored import Scope
 from howcome.errors import OverBudgetError, ProviderError, StoreLockedError, WrongShapeError
 from howcome.learn.batches import MOST_CHARS, TOOL_CHARS, close_batches
 from howcome.learn.llm import SCHEMA, Shown, remembered
 from howcome.learn.meaning import Meaning
-from howcome.learn.operations import SenselessError, Weighing, proposals_in
-from howcome.learn.reconcile import Near
+from howcome.learn.operations import REASON_CHARS, SenselessError, Weighing, proposals_in
 from howcome.providers.http_post import RefusedError, TryLaterError
 from howcome.providers.llm import LIMIT_SETTING, open_model
 from howcome.providers.llm_adapter import DeclinedError, NotYetError
@@ -42,12 +41,10 @@ Rest = Callable[[], bool]
 LOCK_NAME = "distil.lock"
 """Whoever asks a model holds it: two that distil do not pay for the same batch. The kernel gives it back at death."""
 
-PAUSE_MS, MAX_PAUSE_MS = 5 * 60_000, 3_600_000
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not these batches that it fails at."""
 
 MAX_MEMORIES = 1_000_000
-REASON_CHARS = 300
 STOPPED = "stopped: `howcome spending --go` allows the language model to be asked again"
 EMBEDDED_CHARS = 1000
 _ABOUT_THE_QUESTION = (400, 413, 415, 422)
@@ -76,7 +73,7 @@ class ModelReport:
     forgotten: int = 0
     duplicates: int = 0
     contradictions: int = 0
-    rejected: dict[str, int] = field(default_factory=dict)
+    rejected: Counter[str] = field(default_factory=Counter)
     problem: str = ""
     pause_s: int = 0
     is_whole: bool = True
@@ -85,12 +82,8 @@ class ModelReport:
 class ModelDistillation:
     """Distils batches by a model.
 
-    Args:
-        store: Where events are, and memories go.
-        model: Opens the model when it is needed; None from it: there is none.
-        now_ms: The clock.
-        known_as: What a pause of the model is kept by.
-        meaning: Gives what tells what is near by meaning; None from it: by words only.
+    `model` opens it when it is needed (None from it: there is none); a pause of it is kept by `known_as`. `meaning`
+    gives what tells what is near by meaning; None from it: by words only.
     """
 
     def __init__(
@@ -117,15 +110,10 @@ class ModelDistillation:
         wait_s: float = 0.0,
         on_batch: Callable[[int, int], None] = lambda *_: None,
     ) -> ModelReport:
-        """Closes batches and asks the model for those that wait.
+        """Closes batches and asks the model for those that wait, in a scope and so on as `learn.run` distils.
 
-        Args:
-            scope: Only this project's; None: all.
-            since_ms: Only what was said since.
-            rest: Called between pieces of work; False: end now.
-            most_asked: How many batches the model may be asked for; None: as many as its budget allows.
-            wait_s: How long to wait while another process asks.
-            on_batch: Told how many batches are done, and of how many, after each.
+        `most_asked` is how many batches it may be asked for (None: as many as its budget allows), `wait_s` how long to
+        wait while another process asks; `on_batch` is told after each how many are done, and of how many.
         """
         report, scope = ModelReport(), scope or Scope.everything()
         try:
@@ -180,11 +168,10 @@ class ModelDistillation:
     def _asking(self, wait_s: float) -> Iterator[bool]:
         """Whether nobody else asks a model for batches now; nobody else does until the block ends."""
         with ExitStack() as held:
-            try:
+            is_ours = False
+            with suppress(StoreLockedError):
                 held.enter_context(locked(os.path.join(os.path.dirname(self._store.path), LOCK_NAME), wait_s))
                 is_ours = True
-            except StoreLockedError:
-                is_ours = False
             yield is_ours
 
     # -- one batch -------------------------------------------------------------------------------------------------
@@ -195,7 +182,10 @@ class ModelDistillation:
         every = self._store.memories.select(Scope.project(batch.project_id), wanted, MAX_MEMORIES, oldest_first=True)
         known = [memory for memory in every if not memory.is_outside]
         before = main_events(batch.session, 0, batch.first_row - 1)
-        shown = Shown(told, remembered(told, before, known, self._near_by_meaning(told, known, rest)), before)
+        meaning, said = self._meaning(), [event.text or "" for event in told if event.kind in events.TURN_KINDS]
+        live = {memory.key: memory.text for memory in known if memory.is_live}
+        near = meaning.nearest([text[:EMBEDDED_CHARS] for text in said], live, rest) if meaning else []
+        shown = Shown(told, remembered(told, before, known, near), before)
         if not rest():
             report.is_whole = False
             return
@@ -209,11 +199,11 @@ class ModelDistillation:
             self._failed(batch, error, report)
             return
         self._failures = 0
-        changes = weighing.changes(proposals, shown, lambda new: self._near(new, rest))
+        changes = weighing.changes(proposals, shown, lambda new: meaning.near(new, rest) if meaning else None)
         self._finish(batch, model.name, changes, weighing.rejected, report)
 
     def _finish(
-        self, batch: Batch, name: str, changes: list[MemoryChange], rejected: dict[str, int], report: ModelReport
+        self, batch: Batch, name: str, changes: list[MemoryChange], rejected: Counter[str], report: ModelReport
     ) -> None:
         applied = self._store.distil_batches.finish(batch, name, changes, self._now_ms())
         if applied is None:  # another process was faster
@@ -221,19 +211,7 @@ class ModelDistillation:
         report.done += 1
         for counted in ("added", "updated", "forgotten", "duplicates", "contradictions"):
             setattr(report, counted, getattr(report, counted) + getattr(applied, counted))
-        for reason, count in {**rejected, **({"gone": applied.gone} if applied.gone else {})}.items():
-            report.rejected[reason] = report.rejected.get(reason, 0) + count
-
-    def _near_by_meaning(self, told: list[StoredEvent], known: list[Memory], rest: Rest) -> list[bytes]:
-        meaning = self._meaning()
-        if meaning is None:
-            return []
-        said = [(event.text or "")[:EMBEDDED_CHARS] for event in told if event.kind in events.TURN_KINDS]
-        return meaning.nearest(said, {memory.key: memory.text for memory in known if memory.is_live}, rest)
-
-    def _near(self, new: Known, rest: Rest) -> Near | None:
-        meaning = self._meaning()
-        return None if meaning is None else meaning.near(new, rest)
+        report.rejected.update(rejected, **({"gone": applied.gone} if applied.gone else {}))
 
     # -- failures --------------------------------------------------------------------------------------------------
     def _failed(self, batch: Batch, error: ProviderError, report: ModelReport) -> None:
@@ -257,8 +235,7 @@ class ModelDistillation:
         self._leave_alone(problem, getattr(error, "wait_s", 0.0), report)
 
     def _leave_alone(self, problem: str, wait_s: float, report: ModelReport) -> None:
-        now_ms, pause_ms = self._now_ms(), min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
-        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, problem)
+        pause_ms = self._store.model_answers.leave_alone(self._known_as, self._now_ms(), wait_s, problem)
         report.problem, report.pause_s = problem, pause_ms // 1000
 
     def _pause(self) -> tuple[str, int]:
@@ -268,10 +245,8 @@ class ModelDistillation:
         if self._store.spending.stopped_ms() is not None:
             return STOPPED, 0
         now_ms = self._now_ms()
-        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
-        if pause is None or pause[0] - now_ms > MAX_PAUSE_MS:
-            return "", 0
-        return pause[1], (pause[0] - now_ms + 999) // 1000
+        pause = self._store.model_answers.left_alone(self._known_as, now_ms)
+        return (pause[1], (pause[0] - now_ms + 999) // 1000) if pause is not None else ("", 0)
 
 
 def _is_about(error: ProviderError) -> bool:

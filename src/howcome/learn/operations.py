@@ -9,6 +9,7 @@ somebody trusted said only for messages that are trusted as much, and that speak
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,10 +23,9 @@ from howcome.domain.reconciliation import Known, StoredCandidate
 from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS, cjk_parts, coined_names
 from howcome.errors import ProviderError
-from howcome.learn.admission import REDACTED, admit
 from howcome.learn.llm import MOST_CITED, NOTE_CHARS, OWN_WORDS, Shown, question
 from howcome.learn.reconcile import Near, reconcile
-from howcome.learn.run import memory_digest, memory_key
+from howcome.learn.run import REDACTED, admit, memory_digest, memory_key
 from howcome.redact.redactor import Redactor
 
 REASON_CHARS = 300
@@ -81,7 +81,7 @@ class Proposal:
         return [told[0], max(told)]
 
 
-def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str, int]) -> list[Proposal]:
+def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: Counter[str]) -> list[Proposal]:
     """The operations of an answer that has the shape of `llm.SCHEMA`, but for those that change nothing.
 
     Raises:
@@ -94,7 +94,7 @@ def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str,
         if isinstance(proposal, Proposal):
             found.append(proposal)
         else:
-            rejected[proposal] = rejected.get(proposal, 0) + 1
+            rejected[proposal] += 1
     if wanted and not found:
         raise SenselessError(f"no operation of its answer makes sense: {', '.join(sorted(rejected))}")
     return found
@@ -102,7 +102,10 @@ def proposals_in(answer: Mapping[str, object], shown: Shown, rejected: dict[str,
 
 def _proposal(one: Mapping[str, object], shown: Shown) -> Proposal | str:
     """An operation that makes sense, or why it makes none."""
-    op, text = str(one["op"]), _shortened(" ".join(clean_text(str(one["text"])).split()))
+    op, text = str(one["op"]), " ".join(clean_text(str(one["text"])).split())
+    ends = [match.end() for match in _SENTENCE_END.finditer(text[: NOTE_CHARS + 1])]
+    if ends and len(text) > NOTE_CHARS:  # as many sentences as a memory may have, or all where the first is too long
+        text = text[: ends[-1]]
     cited = _cited(one["evidence"], shown)  # type: ignore[arg-type]
     if not cited:
         return NO_QUOTE
@@ -123,12 +126,6 @@ def _cited(evidence: Sequence[Mapping[str, object]], shown: Shown) -> list[Store
         if len(quote) >= MIN_QUOTE_CHARS and 1 <= number <= len(shown.messages) and shown.holds(number, quote):
             found[number] = shown.messages[number - 1]
     return sorted(found.values(), key=lambda event: event.origin != events.ORIGIN_USER)[:MOST_CITED]
-
-
-def _shortened(text: str) -> str:
-    """As many sentences of a text as a memory may have, or all of it where the first is too long."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text[: NOTE_CHARS + 1])]
-    return text[: ends[-1]] if ends and len(text) > NOTE_CHARS else text
 
 
 class Trust:
@@ -184,18 +181,14 @@ def _is_telling(text: str, words: set[str]) -> bool:
 class Weighing:
     """Weighs proposals against what is known, as candidates of the sources are weighed.
 
-    Args:
-        key: The store's.
-        redactor: Looks for secrets.
-        root: The project's root; `project_id`: its number.
-        kept: Every memory of it and those that hold everywhere, whatever became of them, but purged ones.
+    `kept` are every memory of the project and those that hold everywhere, whatever became of them, but purged ones.
     """
 
     def __init__(self, key: bytes, redactor: Redactor, project_id: int, root: str, kept: Sequence[Memory]) -> None:
         self._key, self._redactor, self._project_id, self._root = key, redactor, project_id, root
         self._kept = [memory for memory in kept if memory.superseded_by is None]
         self._superseded = {memory.key for memory in kept if memory.superseded_by is not None}
-        self.rejected: dict[str, int] = {}
+        self.rejected = Counter[str]()
 
     def changes(
         self, proposals: Iterable[Proposal], shown: Shown, near: Callable[[Known], Near | None]
@@ -205,17 +198,15 @@ class Weighing:
         found: list[MemoryChange] = []
         for proposal in proposals:
             proposal.origin = trust.origin_of(proposal)
-            proposal.reason = self._clean_reason(proposal.reason, told)
-            reason = self._problem(proposal, told)
-            if reason:
-                self._reject(reason)
+            said, clean = proposal.reason, self._redactor.redact(proposal.reason)
+            hides = REDACTED in said.casefold() or clean != said or self._redactor.reveals(said, told)
+            proposal.reason = "" if hides else said
+            if reason := self._problem(proposal, told):
+                self.rejected[reason] += 1
             else:
                 found.append(self._change(proposal, is_doubtful=trust.is_doubtful(proposal)))
         repeated = self._compare(found, near)
         return [change for change in found if change not in repeated]
-
-    def _reject(self, reason: str) -> None:
-        self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
     def _problem(self, proposal: Proposal, told: str) -> str:
         target = proposal.target
@@ -230,34 +221,19 @@ class Weighing:
         ids = [event.id for event in proposal.cited]
         return admit(Candidate(proposal.type, proposal.text, ids, proposal.origin, proposal.ts_ms), self._redactor)
 
-    def _clean_reason(self, reason: str, told: str) -> str:
-        """A reason that holds no secret; what looks as if it did is not kept."""
-        hides = REDACTED in reason.casefold() or self._redactor.redact(reason) != reason
-        return "" if hides or self._redactor.reveals(reason, told) else reason
-
     def _change(self, proposal: Proposal, *, is_doubtful: bool) -> MemoryChange:
-        target = proposal.target
-        row = None if target is None else target.row
+        target, row = proposal.target, proposal.target.row if proposal.target else None
         if proposal.op == DELETE:
             return MemoryChange(proposal.op, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
         key = memory_key(self._key, self._root, proposal.type, proposal.text)
         if key in self._superseded:  # it holds again: the old one stays where it is in its chain
             key = memory_key(self._key, self._root, proposal.type, f"{proposal.text}\0{proposal.ts_ms}")
         new = NewMemory(
-            key=key,
-            digest=memory_digest(self._key, proposal.type, proposal.text),
-            type=proposal.type,
-            text=proposal.text,
-            project=self._root,
-            agent=None,
-            origin=proposal.origin,
-            status=memories.OPEN,
-            created_ms=proposal.ts_ms,
-            evidence=[event.id for event in proposal.cited],
-            source=memories.LLM,
-            subject="" if target is None else target.subject,
-            said=proposal.said,
-        )
+            key=key, digest=memory_digest(self._key, proposal.type, proposal.text), type=proposal.type,
+            text=proposal.text, project=self._root, agent=None, origin=proposal.origin, status=memories.OPEN,
+            created_ms=proposal.ts_ms, evidence=[event.id for event in proposal.cited], source=memories.LLM,
+            subject="" if target is None else target.subject, said=proposal.said,
+        )  # fmt: skip
         return MemoryChange(proposal.op, new=new, target=row, reason=proposal.reason, is_doubtful=is_doubtful)
 
     def _compare(self, changes: Sequence[MemoryChange], near: Callable[[Known], Near | None]) -> list[MemoryChange]:
@@ -274,13 +250,10 @@ class Weighing:
             if change.op == UPDATE and change.same == change.target and new.key not in rows:
                 change.same = None  # other words for what it is about are what is wanted
             if change.op == ADD and same is None and heads.get(new.key) != new.key:
-                self._reject(REPEATED)
+                self.rejected[REPEATED] += 1
                 repeated.append(change)
-            change.differs = [
-                (rows[older], reason)
-                for (older, newer), reason in plan.reviews.items()
-                if newer == new.key and older in rows
-            ]
+            reviews = ((older, reason) for (older, newer), reason in plan.reviews.items() if newer == new.key)
+            change.differs = [(rows[older], reason) for older, reason in reviews if older in rows]
         return repeated
 
 

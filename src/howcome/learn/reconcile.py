@@ -27,7 +27,6 @@ _DECIDED = frozenset(("decision", "pattern", "dependency"))
 _REVIEWED = _DECIDED | {"discovery"}
 """What can be contradicted: two failures that differ in a number are two."""
 
-
 _TURNING = frozenset("on off in out over under no not only more less before after without".split())
 _WORD = re.compile(r"\w+")
 _FAILURE = "failure"
@@ -37,9 +36,7 @@ _TELLING = ("decision", _FAILURE, "pattern", "dependency", "discovery")
 def reconcile(known: Known, near: Near | None = None) -> Plan:
     """The memories that the candidates of a project give, and the pairs that may contradict each other.
 
-    Args:
-        known: The candidates, and the memories that are there.
-        near: The candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
+    `near` gives the candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
     """
     return _Reconciliation(known, near or (lambda _key: ())).plan()
 
@@ -82,19 +79,13 @@ class _Reconciliation:
         self._known, self._near = known, near
         self._result = Plan()
         by_hand = {memory.row for memory in known.kept if memory.key not in known.derived}
-        self._acted = {memory.key for memory in known.kept if _is_acted_on(memory) or memory.superseded_by in by_hand}
+        self._acted = {one.key for one in known.kept if _is_acted_on(one) or one.superseded_by in by_hand}
         said = {one.key for one in known.candidates}
-        self._dead = {
-            memory.key
-            for memory in known.kept
-            if memory.deleted_ms is not None
-            or memory.superseded_by in by_hand
-            or (memory.superseded_by is not None and memory.key not in said)
-        }
+        superseded = (one for one in known.kept if one.superseded_by is not None)
+        self._dead = {one.key for one in known.kept if one.deleted_ms is not None}
+        self._dead |= {one.key for one in superseded if one.superseded_by in by_hand or one.key not in said}
         self._live = {memory.key for memory in known.kept if memory.is_live}
-        self._taking = {
-            one.key for one in known.kept if one.supersedes and (one.supersedes in by_hand or one.row in by_hand)
-        }
+        self._taking = {one.key for one in known.kept if one.supersedes and by_hand & {one.supersedes, one.row}}
         self._related: list[tuple[_Group, _Group]] = []
         self._taken_back: list[tuple[_Group, _Group]] = []
         self._members: dict[bytes, list[_Group]] = {}
@@ -169,11 +160,8 @@ class _Reconciliation:
             for key in sorted(shared.keys() | near, key=places.__getitem__):
                 other = groups[places[key]]
                 is_passed = other.until_ms is not None and group.last_ms > other.until_ms
-                if (
-                    heads[key] == key
-                    and not is_passed
-                    and _says_the_same(other, group, near.get(key, 0.0), shared.get(key, 0.0))
-                ):
+                may_be_one = heads[key] == key and not is_passed
+                if may_be_one and _says_the_same(other, group, near.get(key, 0.0), shared.get(key, 0.0)):
                     heads[group.key] = key
                     break
                 self._related.append((other, group))
@@ -187,11 +175,9 @@ class _Reconciliation:
         if is_one and group.subject and group.kept is None:
             first = again.setdefault(group.subject, group)
             one, other = first.statement, group.statement
-            is_same = (
-                group.type == _FAILURE or one.signature[1:3] == other.signature[1:3]
-            )  # not another number, no "not"
-            is_same = is_same and not any(taken_back([Stand(first.text), Stand(group.text)]))
-            if heads[group.key] == group.key and is_same:
+            is_other = group.type != _FAILURE and one.signature[1:3] != other.signature[1:3]  # a number, or a "not"
+            is_other = is_other or any(taken_back([Stand(first.text), Stand(group.text)]))
+            if heads[group.key] == group.key and not is_other:
                 heads[group.key] = heads[first.key]
 
     def _merged(self, head: _Group, members: Sequence[_Group]) -> Wanted:
@@ -245,7 +231,9 @@ class _Reconciliation:
     def _turn_round(self, whole: dict[bytes, bytes], sure: Sequence[tuple[_Group, _Group]]) -> None:
         """Of two that chose the other way round the later takes the place; what it may not take is looked at."""
         losers: dict[bytes, set[bytes]] = {}
-        for one, other in (*self._said_anew(), *sure):
+        users = (pair for pair in self._related if pair[0].is_users and pair[1].is_users)
+        anew = (pair for pair in users if pair[0].statement.words == pair[1].statement.words)  # the later are as meant
+        for one, other in (*anew, *sure):
             pair = whole[one.key], whole[other.key]
             about = {group.subject for group in (one, other) if not group.subject.startswith(WISH)} - {""}
             is_one_subject = len(about) < 2 or (one, other) in sure
@@ -269,14 +257,6 @@ class _Reconciliation:
                 taken.add(older)
                 self._taking.add(tail)
                 tail = older
-
-    def _said_anew(self) -> list[tuple[_Group, _Group]]:
-        """Pairs of the user's words that are the same but for order and repeats: the later are as it is meant."""
-        return [
-            (one, other)
-            for one, other in self._related
-            if one.is_users and other.is_users and not one.statement.words ^ other.statement.words
-        ]
 
     def _when(self, key: bytes) -> tuple[int, int, bytes]:
         """Where a memory stands in time, by its last word, as those of a subject do."""

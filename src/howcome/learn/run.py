@@ -6,16 +6,17 @@ whatever process, goes on where this one ended, and two at once do the same twic
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from howcome.domain import memories
+from howcome.domain import candidates, memories
 from howcome.domain.candidates import OTHER_PROJECT, Candidate
-from howcome.domain.memories import Memory, normalized
+from howcome.domain.memories import normalized
 from howcome.domain.reconciliation import Changes, DueSession, NewCandidate, Taught
 from howcome.domain.stored import Scope, StoredEvent
-from howcome.learn.admission import admit
-from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Pace, Stream, stream_of
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Distiller, Exchange, Pace, stream_of
 from howcome.learn.meaning import VECTORS_PAUSE, Meaning
 from howcome.learn.reconcile import reconcile
 from howcome.redact.redactor import Redactor
@@ -30,7 +31,8 @@ RECONCILE_TRIES = 3
 """How often a project is reconciled anew because somebody changed it meanwhile; then the next run does it."""
 
 
-class DistilReport:
+@dataclass(slots=True, eq=False)
+class DistilReport(Changes):
     """What a run did.
 
     Attributes:
@@ -41,39 +43,19 @@ class DistilReport:
         is_whole: Whether nothing is left to do.
     """
 
-    __slots__ = (
-        "added", "candidates", "contradictions", "duplicates", "folded", "is_whole", "rejected", "removed", "seconds",
-        "sessions", "updated",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.sessions = self.candidates = self.added = self.updated = self.removed = 0
-        self.duplicates = self.contradictions = self.folded = 0
-        self.rejected: dict[str, int] = {}
-        self.seconds, self.is_whole = 0.0, True
-
-    def count(self, changes: Changes) -> None:
-        """Adds what a project's reconciliation changed."""
-        self.added += changes.added
-        self.updated += changes.updated
-        self.removed += changes.removed
-        self.folded += changes.folded
-        self.contradictions += changes.contradictions
-
-    def reject(self, reason: str, count: int = 1) -> None:
-        """Counts what became no candidate."""
-        self.rejected[reason] = self.rejected.get(reason, 0) + count
+    sessions: int = 0
+    candidates: int = 0
+    duplicates: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    is_whole: bool = True
 
 
 class Distillation:
     """Distils what is stored.
 
-    Args:
-        store: Where events are, and memories go.
-        distiller: What turns exchanges into candidates.
-        now_ms: The clock.
-        meaning: Gives what tells what is near by meaning, asked when it is needed; None from it: by words only.
-        model: The name of its vectors, where that is known without loading it: projects without them are due.
+    `meaning` gives what tells what is near by meaning, when that is needed (None from it: by words only); `model` names
+    its vectors, where that is known without loading it: projects without them are due.
     """
 
     def __init__(
@@ -111,7 +93,6 @@ class Distillation:
             on_session: Told after each session how many are done.
         """
         report, pace = DistilReport(), Pace(rest)
-        is_everything = (scope is None or scope.is_everything) and since_ms is None
         last_row = self._store.log.last_position()
         for number, due in enumerate(self.due(scope, since_ms), 1):
             if not self._session(due, report, pace):
@@ -119,7 +100,7 @@ class Distillation:
                 break
             on_session(number)
         else:
-            if is_everything:
+            if since_ms is None and (scope is None or scope.is_everything):
                 self._store.candidates.mark(self._label, last_row)
             report.is_whole = self._reconcile_all(report, pace)
         report.duplicates = max(0, report.candidates - report.added)
@@ -140,7 +121,7 @@ class Distillation:
         is_one = len({event.project for event in told}) == 1  # as good as always: then nobody asks whose an event is
         roots = {} if is_one else {event.id: event.project for event in told}
         for exchange in stream_of(told):
-            streams.setdefault(exchange.agent_id, []).append(exchange)
+            streams.setdefault(exchange.first.agent_id, []).append(exchange)
         for stream in streams.values():
             new = [not due.after_row or any(row > due.after_row for row in exchange.rows) for exchange in stream]
             whole = stream if is_read else _WholeTexts(self._store, stream)
@@ -151,29 +132,28 @@ class Distillation:
                 taught.append(self._exchange(whole, place, counts, roots))
                 if not pace.goes_on():
                     return False
-        exchanges = [_exchange_id(exchange) for stream in streams.values() for exchange in stream]
+        exchanges = [exchange.first.row for stream in streams.values() for exchange in stream]
         report.candidates += self._store.candidates.record(due, self._label, taught, exchanges)
         report.sessions += 1
         return True
 
-    def _exchange(self, whole: Stream, place: int, report: DistilReport, roots: dict[str, str]) -> Taught:
+    def _exchange(self, whole: Sequence[Exchange], place: int, report: DistilReport, roots: dict[str, str]) -> Taught:
         """What an exchange taught. `roots`: whose events are whose, {} where a session is of one project."""
         exchange = whole[place]
         distilled = self._distiller.distil(whole, place)
         if place:
             whole[place - 1].view = None  # nobody looks back further: what it holds goes at once
-        for reason, count in distilled.rejected.items():
-            report.reject(reason, count)
+        report.rejected.update(distilled.rejected)
         home = exchange.first.project
         found: list[NewCandidate] = []
         for candidate in distilled.candidates:
-            root = _project_of(candidate, roots) if roots else home
-            reason = admit(candidate, self._redactor) if root else OTHER_PROJECT
-            if reason or root is None:
-                report.reject(reason)
+            said_in = {roots[event] for event in candidate.evidence if event in roots} if roots else {home}
+            root = said_in.pop() if len(said_in) == 1 else ""  # what is said in one project stays there
+            if reason := admit(candidate, self._redactor) if root else OTHER_PROJECT:
+                report.rejected[reason] += 1
                 continue
             found.append(NewCandidate(memory_key(self._key, root, candidate.type, candidate.text), root, candidate))
-        return Taught(_exchange_id(exchange), found)
+        return Taught(exchange.first.row, found)
 
     # -- projects --------------------------------------------------------------------------------------------------
     def _reconcile_all(self, report: DistilReport, pace: Pace) -> bool:
@@ -189,7 +169,8 @@ class Distillation:
     def _reconcile(self, project_id: int, root: str, report: DistilReport, pace: Pace) -> bool:
         for _ in range(RECONCILE_TRIES):
             known = self._store.candidates.known_of(project_id)
-            known.derived = {memory.key for memory in known.kept if self._is_derived(memory, root)}
+            ours = (memory for memory in known.kept if memory.source == memories.RULES)  # another store has other keys
+            known.derived = {one.key for one in ours if one.key == memory_key(self._key, root, one.type, one.text)}
             meaning = self._meaning()
             near = meaning.near(known, pace.goes_on) if meaning is not None else None
             if not pace.goes_on():
@@ -199,16 +180,12 @@ class Distillation:
                 wanted.digest = memory_digest(self._key, wanted.type, wanted.text)
             changes = self._store.candidates.apply(known, plan, memories.RULES, self._now_ms())
             if changes is not None:
-                report.count(changes)
+                report.add(changes)
                 return pace.goes_on()
         return True
 
-    def _is_derived(self, memory: Memory, root: str) -> bool:
-        """Whether a memory was made from candidates of this store: another's have keys of their own."""
-        return memory.source == memories.RULES and memory.key == memory_key(self._key, root, memory.type, memory.text)
 
-
-class _WholeTexts:
+class _WholeTexts(Sequence[Exchange]):
     """The exchanges of a stream with their whole texts, read when they are asked for and forgotten when passed."""
 
     def __init__(self, store: Store, stream: Sequence[Exchange]) -> None:
@@ -218,7 +195,7 @@ class _WholeTexts:
     def __len__(self) -> int:
         return len(self._stream)
 
-    def __getitem__(self, place: int) -> Exchange:
+    def __getitem__(self, place: int) -> Exchange:  # type: ignore[override]
         if place not in self._read:
             for passed in [other for other in self._read if other < place - LOOKBACK - LOOKAHEAD]:
                 del self._read[passed]
@@ -230,14 +207,22 @@ class _WholeTexts:
         return self._read[place]
 
 
-def _exchange_id(exchange: Exchange) -> int:
-    return exchange.first.row
+REDACTED, PRIVATE = "[redacted", "[private]"
 
 
-def _project_of(candidate: Candidate, roots: dict[str, str]) -> str | None:
-    """The project in which all of it was said; None when it was several: what is said in one stays there."""
-    found = {roots[event] for event in candidate.evidence if event in roots}
-    return found.pop() if len(found) == 1 else None
+def admit(candidate: Candidate, redactor: Redactor) -> str:
+    """Why a candidate, whoever distilled it, is not kept: one of `candidates.REASONS`; "" when it may be.
+
+    What it was made from is redacted already. It is looked through again, because a rewording can put together what no
+    rule saw apart, and a model can say what it should not know; and what had a secret in it says nothing without it.
+    """
+    whole = f"{candidate.text}\n{candidate.subject}"  # looked through at once
+    if REDACTED in whole.casefold() or PRIVATE in whole.casefold() or redactor.redact(whole) != whole:
+        return candidates.SECRET
+    length = len(candidate.text.strip())
+    if length < candidates.MIN_TEXT_CHARS:
+        return candidates.TOO_SHORT
+    return candidates.TOO_LONG if length > candidates.MAX_TEXT_CHARS else ""
 
 
 def memory_key(key: bytes, root: str, type_: str, text: str) -> bytes:

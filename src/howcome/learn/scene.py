@@ -6,15 +6,10 @@ import re
 
 from howcome.domain import events
 from howcome.domain.sentences import Sentence, sentences
+from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import Action, actions_of
+from howcome.learn.base import Exchange
 from howcome.learn.shell import commands
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.base import Exchange
 
 MAX_TYPED_CHARS = 1_500
 """What a person types is short; a longer prompt is a plan, a paste or a dictation of several things."""
@@ -23,8 +18,10 @@ PLANNERS = frozenset(("exitplanmode", "exit_plan_mode"))
 ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request_user_input", "question"))
 """Tools that show a plan, and tools that ask the user, of every agent."""
 
+_SAID = ((events.ASSISTANT_TEXT, events.ORIGIN_ASSISTANT), (events.USER_PROMPT, events.ORIGIN_USER))
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
 MESSAGE = ("-m", "-am", "--message", "--body", "-b")
+_BROKEN = re.compile(r"(?<=[\w,;:)`])\n(?=[a-z(`])")  # where a paragraph was broken at a width
 _TRAILER = re.compile(
     r"^(?:[A-Z][A-Za-z-]+-[Bb]y: .*|.*Generated with .*|[A-Z][A-Za-z]+-[A-Z][A-Za-z-]+: \S+)$", re.MULTILINE
 )
@@ -61,17 +58,8 @@ class Said:
     """
 
     __slots__ = (
-        "_sentences",
-        "event",
-        "is_final",
-        "is_plan",
-        "is_published",
-        "is_typed",
-        "is_user",
-        "lasting",
-        "place",
-        "text",
-    )
+        "_sentences", "event", "is_final", "is_plan", "is_published", "is_typed", "is_user", "lasting", "place", "text",
+    )  # fmt: skip
 
     def __init__(
         self, event: StoredEvent, place: int, *, text: str | None = None, is_final: bool = False, is_plan: bool = False
@@ -82,7 +70,8 @@ class Said:
         self.is_user = event.kind == events.USER_PROMPT
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
-        self.is_typed = is_short and not _is_paste(text)
+        may_be_paste = is_short and (_MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS))
+        self.is_typed = is_short and not (may_be_paste and _PASTE.search(text))
         self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 
@@ -109,24 +98,16 @@ class Scene:
         self.said: list[Said] = []
         all_events = exchange.all_events
         self.actions = actions_of(all_events)
-        last_call = _last_call(all_events)
+        last_call = self.actions[-1].place if self.actions else -1
         for place, event in enumerate(all_events):
-            kind = event.kind
-            if (kind == events.ASSISTANT_TEXT and event.origin == events.ORIGIN_ASSISTANT) or (
-                kind == events.USER_PROMPT and event.origin == events.ORIGIN_USER
-            ):
-                self.said.append(Said(event, place, is_final=kind != events.USER_PROMPT and place > last_call))
+            if (event.kind, event.origin) in _SAID:
+                self.said.append(Said(event, place, is_final=event.kind != events.USER_PROMPT and place > last_call))
         for action in self.actions:
             if action.has_succeeded and (action.is_shell or action.tool in PLANNERS):
                 self.said += _written(action)
         self.said.sort(key=lambda said: said.place)
-        self.edited = list(
-            dict.fromkeys(
-                action.call.file
-                for action in self.actions
-                if action.is_edit and action.call.file and not action.has_failed
-            )
-        )
+        edits = (action.call.file for action in self.actions if action.is_edit and not action.has_failed)
+        self.edited = list(dict.fromkeys(filter(None, edits)))
 
     def agent_said(self) -> list[Said]:
         """What the agent said."""
@@ -148,27 +129,9 @@ def _written(action: Action) -> list[Said]:
     """What the agent wrote with a commit or a pull request, and plans that a person approved of."""
     if action.tool in PLANNERS:
         return [Said(action.call, action.place, text=str(action.input.get("plan") or ""), is_plan=True)]
-    command = action.command
-    if not any(word in command for word in ("commit", " pr ", " mr ")):
+    if not any(word in action.command for word in ("commit", " pr ", " mr ")):
         return []
-    published = [one for one in commands(command) if one.name.startswith(_PUBLISHED)]
+    published = [one for one in commands(action.command) if one.name.startswith(_PUBLISHED)]
     found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
-    return [Said(action.call, action.place, text=_TRAILER.sub("", _unwrapped(text)), is_final=True) for text in found]
-
-
-def _unwrapped(text: str) -> str:
-    """A message whose lines were broken at a width, with each paragraph on one line."""
-    return re.sub(r"(?<=[\w,;:)`])\n(?=[a-z(`])", " ", text.replace("\\`", "`"))
-
-
-def _is_paste(text: str) -> bool:
-    may_be = _MAY_BE_PASTE.search(text) is not None or any(word in text.lower() for word in _PASTE_WORDS)
-    return may_be and _PASTE.search(text) is not None
-
-
-def _last_call(all_events: Sequence[StoredEvent]) -> int:
-    """The place of the last call of a tool, -1 where there is none."""
-    for place in range(len(all_events) - 1, -1, -1):
-        if all_events[place].kind == events.TOOL_CALL:
-            return place
-    return -1
+    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in found)
+    return [Said(action.call, action.place, text=_TRAILER.sub("", text), is_final=True) for text in unwrapped]

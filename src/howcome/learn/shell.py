@@ -80,23 +80,24 @@ def _parser() -> Parser:
 
 
 def _found(root: Node, source: bytes) -> Iterator[Command]:
+    for node in _outermost(root, "command"):
+        named = (child for child in node.named_children if child.type == "command_name" or child.type in _SHOWN)
+        words = tuple(_word(child, source) for child in named)
+        outer = node.parent if node.parent is not None and node.parent.type == "redirected_statement" else node
+        given = tuple(_text(body, source).strip("\n") for body in _outermost(outer, "heredoc_body"))
+        if words and words[0]:
+            yield Command(words, given)
+
+
+def _outermost(root: Node, kind: str) -> Iterator[Node]:
+    """The nodes of a kind in a tree that are in no other of it, in their order."""
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.type == "command":
-            command = _command(node, source)
-            if command is not None:
-                yield command
+        if node.type == kind:
+            yield node
         else:
             stack += reversed(node.named_children)
-
-
-def _command(node: Node, source: bytes) -> Command | None:
-    named = (child for child in node.named_children if child.type == "command_name" or child.type in _SHOWN)
-    words = [_word(child, source) for child in named]
-    outer = node.parent if node.parent is not None and node.parent.type == "redirected_statement" else node
-    given = tuple(_text(body, source).strip("\n") for body in _bodies(outer))
-    return Command(tuple(words), given) if words and words[0] else None
 
 
 def _word(node: Node, source: bytes) -> str:
@@ -119,15 +120,6 @@ def _inside(node: Node, source: bytes) -> str:
             parts += [source[start : child.start_byte], _RUN.encode()]
             start = child.end_byte
     return b"".join((*parts, source[start : node.end_byte - 1])).decode("utf-8", "replace")
-
-
-def _bodies(root: Node) -> Iterator[Node]:
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        if node.type == "heredoc_body":
-            yield node
-        stack += reversed(node.named_children)
 
 
 def _text(node: Node, source: bytes) -> str:

@@ -109,10 +109,8 @@ def partings(text: str) -> Iterator[Parting]:
     """What the sentences of a text turn away from; what is asked turns away from nothing."""
     for sentence in _SENTENCE_END.split(text.lower().replace("\u2019", "'")):
         for clause in () if sentence.rstrip().endswith("?") else _CLAUSE_END.split(sentence):
-            turned, onto = (
-                min(words.ends(clause, "turns"), default=len(clause)),
-                max(words.ends(clause, "onto"), default=0),
-            )
+            turned = min(words.ends(clause, "turns"), default=len(clause))
+            onto = max(words.ends(clause, "onto"), default=0)
             starts = (end for end in words.ends(clause, "starts") if turned < end < onto)
             swaps = words.ends(clause, "swaps")
             for end in (*swaps, *words.ends(clause, "leaves"), *starts):

@@ -30,7 +30,8 @@ def topics(texts: Sequence[str]) -> list[tuple[str, list[int]]]:
     many they would take, how rare they are, and how seldom the rarer one stands without the other. What has only one of
     the two joins them if that is rare.
     """
-    told = [_said(text).casefold() for text in texts]
+    said = (users_words(text) or " . ".join(_QUOTED.findall(text)) or _LABEL.sub("", text) for text in texts)
+    told = [text.casefold() for text in said]
     phrases, words = [_phrases(text) for text in told], [set(_WORD.findall(text)) for text in told]
     alone = Counter(word for some in words for word in some)
     counts = Counter(phrase for some in phrases for phrase in some)
@@ -55,10 +56,6 @@ def topics(texts: Sequence[str]) -> list[tuple[str, list[int]]]:
             left.remove(place)
     found.sort(key=lambda topic: -len(topic[1]))
     return [*found, (REST, sorted(left))] if left else found
-
-
-def _said(text: str) -> str:
-    return users_words(text) or " . ".join(_QUOTED.findall(text)) or _LABEL.sub("", text)
 
 
 def _phrases(text: str) -> set[str]:

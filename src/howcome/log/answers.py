@@ -10,6 +10,8 @@ from howcome.errors import StoreError
 from howcome.log.database import Database, Kept
 
 MAX_REASON_CHARS = 500
+PAUSE_MS, MAX_PAUSE_MS = 5 * 60_000, 3_600_000
+"""Of an endpoint that asks to be left alone for longer; a pause that ends later is of a clock that was wrong."""
 
 
 class Answers:
@@ -47,6 +49,17 @@ class Answers:
             ("DELETE FROM pauses WHERE until_ms <= ?", (now_ms,)),
             ("INSERT OR REPLACE INTO pauses VALUES (?, ?, ?)", (name, until_ms, reason[:MAX_REASON_CHARS])),
         )
+
+    def left_alone(self, name: str, now_ms: int) -> tuple[int, str] | None:
+        """The same of whoever failed (`leave_alone`); a longer pause than such a one does not count."""
+        pause = self.pause_of(name, now_ms)
+        return pause if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else None
+
+    def leave_alone(self, name: str, now_ms: int, wait_s: float, reason: str) -> int:
+        """From now on nobody should ask one who failed, for as long as that one wants within limits; how long (ms)."""
+        pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * wait_s)))
+        self.pause(name, now_ms, now_ms + pause_ms, reason)
+        return pause_ms
 
     def _note(self, *statements: tuple[str, tuple[object, ...]]) -> None:
         """Writes, in one transaction; what cannot be written now is asked for again the next time."""

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     Said = TypeVar("Said")
 
 KEPT_MS = 24 * 3_600_000
-PAUSE_MS = 5 * 60_000
-MAX_PAUSE_MS = 3_600_000
-"""Of an endpoint that asks to be left alone for longer; a pause that ends later is of a clock that was wrong."""
 
 MAX_ASKED_CHARS = 4000
 """What a prompt wants, it says at its beginning; a pasted log costs tokens."""
@@ -142,18 +139,15 @@ class Outside:
 
     def _ask(self, name: str, ask: Callable[[], Said]) -> Said | None:
         """What somebody says; None when it failed, now or not long ago."""
-        now_ms = self._now_ms()
-        pause = self._store.model_answers.pause_of(name, now_ms)
-        if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS:
+        if self._store.model_answers.left_alone(name, self._now_ms()) is not None:
             return None
         try:
             return ask()
         except OverBudgetError:  # it did not fail, and may be asked as soon as the budget allows; `doctor` says so
             return None
         except ProviderError as error:
-            now_ms, asked_ms = self._now_ms(), int(1000 * getattr(error, "wait_s", 0.0))
-            pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, asked_ms))
-            self._store.model_answers.pause(name, now_ms, now_ms + pause_ms, self.redact(str(error)))
+            wait_s, why = getattr(error, "wait_s", 0.0), self.redact(str(error))
+            self._store.model_answers.leave_alone(name, self._now_ms(), wait_s, why)
             return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from howcome.domain.candidates import MAX_TEXT_CHARS, REASONS, Candidate
-from howcome.learn.admission import admit
+from howcome.learn.run import admit
 from howcome.redact.redactor import Redactor
 
 TOKEN = "ghp_" + "a1B2" * 9

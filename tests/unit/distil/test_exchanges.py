@@ -30,7 +30,7 @@ def test_a_prompt_begins_an_exchange_of_its_agent_only() -> None:
         event(6, events.ASSISTANT_TEXT), event(7, events.USER_PROMPT),
     ])  # fmt: skip
     assert [exchange.rows for exchange in stream] == [[1], [2, 3, 6], [4, 5], [7]]
-    assert [exchange.agent_id for exchange in stream] == [None, None, "a", None]
+    assert [exchange.first.agent_id for exchange in stream] == [None, None, "a", None]
 
 
 def test_the_same_exchange_teaches_the_same() -> None:

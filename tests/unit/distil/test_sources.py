@@ -9,8 +9,8 @@ from tests.sessions import Part, agent, call, changed, learnt, ran, session, use
 
 from howcome.domain import events
 from howcome.learn.base import stream_of
-from howcome.learn.draft import MAX_CHARS, MAX_CITED
 from howcome.learn.sources import SOURCES, SourceDistiller
+from howcome.learn.sources.seen import MAX_CHARS, MAX_CITED
 
 Parts = list[Part | list[Part]]
 ASKED = {"questions": [{"question": "Which queue for `tides`?", "options": [

@@ -1,4 +1,7 @@
-"""What an exchange did: what was changed, which commands mattered, what was committed. Never what was only read."""
+"""What an exchange did: what was changed, which commands mattered, what was committed. Never what was only read.
+
+Its sentences are told without the words that lead up to what they say.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ from howcome.domain.sentences import Sentence
 from howcome.learn import anchors
 from howcome.learn.actions import Action
 from howcome.learn.prose import Prose
-from howcome.learn.rewriting import unframed
 from howcome.learn.scene import Said, Scene
 
 _P = Prose("done")
@@ -37,7 +39,7 @@ _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')"
 _TEST = re.compile(r"test|spec|jest|tox|nox")
 _LABEL = re.compile(r"(?:the )?(?:fix|solution|change)", re.IGNORECASE)
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?\n.*?\n\s*\1\b", re.DOTALL)
-_SCRATCH = "/tmp/"  # noqa: S108 - looked for in commands
+_PASSING = ("/tmp/", "--abort", "--continue")  # noqa: S108 - looked for in commands that leave nothing behind
 _DIGIT = re.compile(r"\s+\d?$")
 
 
@@ -62,9 +64,11 @@ class Deeds:
         paths += [(match["file"], root) for command in commands for match in _P.in_place.finditer(command)]
         self.files = list(dict.fromkeys(shown_path(path, root) for path, root in paths if not _PLAN_FILE.search(path)))
         self.commits = [subject for command in ran if _COMMIT.search(command) and (subject := _subject(command, scene))]
-        self.pulls = [title for command in ran if _PULL_REQUEST.search(command) and (title := _title(command))]
+        titles = [_PR_TITLE.search(command) for command in ran if _PULL_REQUEST.search(command)]
+        self.pulls = [match[1] or match[2] for match in titles if match and (match[1] or match[2])]
         found = [match[1].strip() for command in commands for match in _P.matters.finditer(command)]
-        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in found if not _is_scratch(command))
+        lasting = [command for command in found if not any(word in command for word in _PASSING)]
+        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in lasting)
         self.commands = list(dict.fromkeys(shown))
         self.is_changing = any(_P.changes.search(command) for command in commands)
         self.check = _check(scene.actions)
@@ -84,29 +88,21 @@ class Deeds:
             parts.append(f"edited {', '.join(self.files[:MAX_FILES])}{more}")
         if self.pulls:
             parts.append(f'opened a pull request "{squeeze(self.pulls[-1], MAX_TITLE_CHARS)}"')
-        commands = self.commands[:2] if not self.files else self.commands[:1]
-        parts += [f"ran `{command}`" for command in commands]
-        return "; ".join([*parts, *([self.check] if self.check else [])])
+        parts += [f"ran `{command}`" for command in self.commands[: 1 if self.files else 2]]
+        return "; ".join([*parts, *filter(None, [self.check])])
 
 
 def deed_in_words(scene: Scene) -> str:
     """The sentence that says best what was done: of the report at the end, else of what was said before a change."""
     best, best_weight = "", LEAST_WEIGHT
     agent = scene.agent_said()
-    for number, said in enumerate(agent):
-        if not (said.is_final or number >= len(agent) - LAST_SAID):
-            continue
+    for said in (said for number, said in enumerate(agent) if said.is_final or number >= len(agent) - LAST_SAID):
         for place, sentence in enumerate(said.sentences[:MAX_SENTENCES]):
-            text = bare(sentence.text)
+            text = _P.who.sub("", unframed(sentence.text), count=1)
             weight = _weight(text, sentence, place, said)
             if weight > best_weight:
                 best, best_weight = text, weight
     return (best or _announced(scene)).strip().rstrip(".:;, ")
-
-
-def bare(text: str) -> str:
-    """A sentence without what leads up to it, and without who did it."""
-    return _P.who.sub("", unframed(text), count=1)
 
 
 def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
@@ -115,9 +111,8 @@ def _weight(text: str, sentence: Sentence, place: int, said: Said) -> float:
         return 0.0
     if _P.empty.match(text) or _P.no_report.match(text):
         return 0.0
-    weight = (
-        2.0 * bool(_P.did.match(text)) + 1.0 * bool(_P.is_done.search(text)) + 1.0 * bool(_LABEL.match(sentence.label))
-    )
+    weight = 2.0 * bool(_P.did.match(text)) + 1.0 * bool(_P.is_done.search(text))
+    weight += 1.0 * bool(_LABEL.match(sentence.label))
     return weight + 0.5 * said.is_final + 0.5 * ("`" in text) - 0.02 * place - 0.6 * (sentence.kind == "item")
 
 
@@ -145,21 +140,10 @@ def shown_path(path: str, root: str) -> str:
 def _subject(command: str, scene: Scene) -> str:
     """The first line of the message of a commit."""
     for said in scene.said:
-        if said.is_final and said.event.tool and command[:COMMAND_HEAD_CHARS] in _decoded(said):
-            lines = [line.strip() for line in said.text.splitlines() if line.strip()]
-            return lines[0] if lines else ""
+        decoded = (said.event.text or "").replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+        if said.is_final and said.event.tool and command[:COMMAND_HEAD_CHARS] in decoded:
+            return next((line.strip() for line in said.text.splitlines() if line.strip()), "")
     return ""
-
-
-def _decoded(said: Said) -> str:
-    """The input of a call, as far as a command in it can be found."""
-    return (said.event.text or "").replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
-
-
-def _title(command: str) -> str:
-    """The title of a pull request."""
-    match = _PR_TITLE.search(command)
-    return (match[1] or match[2] or "") if match else ""
 
 
 def _without_heredocs(command: str) -> str:
@@ -167,23 +151,62 @@ def _without_heredocs(command: str) -> str:
     return _HEREDOC.sub("", command) if "<<" in command else command
 
 
-def _is_scratch(command: str) -> bool:
-    """Whether a command leaves nothing behind that matters."""
-    return _SCRATCH in command or "--abort" in command or "--continue" in command
-
-
 def _check(actions: Iterable[Action]) -> str:
     """The last run of the tests (else of another check); whether it failed is known where its exit code is its own."""
-    runs = [
-        (match[1].strip(), action)
-        for action in actions
-        if action.command and action.result is not None
-        for match in [_P.check.search(_without_heredocs(action.command))]
-        if match
-    ]
+    ended = [action for action in actions if action.command and action.result is not None]
+    checks = ((_P.check.search(_without_heredocs(action.command)), action) for action in ended)
+    runs = [(match[1].strip(), action.has_failed) for match, action in checks if match]
     tests = [run for run in runs if _TEST.search(run[0])]
-    if not runs:
-        return ""
-    command, action = (tests or runs)[-1]
-    command = _DIGIT.sub("", command)
-    return f"ran `{squeeze(command, MAX_COMMAND_CHARS)}`{', which failed' if action.has_failed else ''}"
+    for command, has_failed in (tests or runs)[-1:]:
+        shown = squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS)
+        return f"ran `{shown}`{', which failed' if has_failed else ''}"
+    return ""
+
+
+_R = Prose("rewriting")
+
+_I = re.IGNORECASE
+_BARE_CONNECTIVE = re.compile(r"(?:so|and|but|also|then|now)\s+(?=\S)", _I)
+_FIRST = re.compile(r"[A-Za-z]+")
+_LEADS = _R.words("leads")
+"""First words of what leads up to a sentence (`_CONNECTIVE`, `_BARE_CONNECTIVE`, `_FRAME`)."""
+
+_SHOWING = frozenset("investigation analysis log logs debugging output trace profile profiler test".split())
+_AFTER = {
+    "a": frozenset(("few",)),
+    "the": frozenset(("key",)) | _SHOWING,
+    "this": frozenset(("means", "confirms")) | _SHOWING,
+}
+"""Words that lead up to something only with one of these behind them, and mostly stand for themselves."""
+
+_TURNS_OUT = re.compile(r"^.{0,160}?\bturn(?:s|ed) out(?:,)? (?:that )?(?!to be\b)(?=\S)", _I)
+_TURN_OUT = re.compile(r"turn(?:s|ed) out", _I)
+"""What is much quicker to look for first: most texts with a "turn" have a "return"."""
+
+_SAYING = _R.words("saying")
+"""Second words of what somebody is said to have said (`_PERSON_SAID`)."""
+
+
+def unframed(text: str) -> str:
+    """A sentence without the words that lead up to it ("It turns out that …", "So, …", "I found that …")."""
+    if "turn" in text and _TURN_OUT.search(text):
+        text = _TURNS_OUT.sub("", text, count=1)
+    for _ in range(4):
+        before = text
+        first = _FIRST.match(text)
+        word = first[0].lower() if first else ""
+        words = text.split(" ", 2)
+        may_lead = word in _LEADS or word.startswith("hmm")
+        after = _AFTER.get(word) if may_lead and len(words) > 1 and len(words[0]) == len(word) else None
+        if may_lead and (after is None or words[1].lower() in after):
+            for pattern in (_R.connective, _BARE_CONNECTIVE, _R.frame):
+                match = pattern.match(text)
+                if match:
+                    text = text[match.end() :]
+            words = text.split(" ", 2)
+        match = _R.person_said.match(text) if len(words) > 2 and words[1] in _SAYING else None
+        if match:
+            text = text[match.end() :]
+        if text == before:
+            break
+    return text

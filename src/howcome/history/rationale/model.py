@@ -8,7 +8,7 @@ a text that is read beside the exchange.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from howcome.domain import events
 from howcome.domain.rationales import MAX_TEXT_CHARS, Rationale
@@ -16,6 +16,7 @@ from howcome.errors import OverBudgetError, ProviderError
 from howcome.history.rationale.done import Deeds
 from howcome.history.rationale.rules import least_trusted
 from howcome.learn.base import Exchange
+from howcome.learn.llm import ends, schema_of
 from howcome.learn.scene import Scene
 from howcome.store.base import Store
 
@@ -27,17 +28,10 @@ PROMPT_CHARS = 4000
 REPLIES_CHARS = 6000
 CALLS = 40
 MIN_TEXT_CHARS = 40
-PAUSE_MS = 5 * 60_000
-MAX_PAUSE_MS = 3_600_000
 MOST_FAILURES = 3
 """After so many failures in a row the model is left alone: it is not this exchange that it fails at."""
 
-SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"rationale": {"type": "string", "maxLength": 2 * MAX_TEXT_CHARS}},
-    "required": ["rationale"],
-    "additionalProperties": False,
-}
+SCHEMA = schema_of(rationale={"type": "string", "maxLength": 2 * MAX_TEXT_CHARS})
 _QUESTION = """\
 Below is one exchange between a programmer and a coding agent. Write 2 or 3 factual sentences, together at most 500 \
 characters, that say what was asked for, what was done, and why (the reason that was given, a cause that was found). \
@@ -57,7 +51,8 @@ class Asking:
     ) -> None:
         self._model, self._store, self._redact, self._now_ms = model, store, redact, now_ms
         self._known_as, self._failures = known_as, 0
-        self.name, self.problem = model.name, self._pause()
+        pause = store.model_answers.left_alone(known_as, now_ms())
+        self.name, self.problem = model.name, pause[1] if pause is not None else ""
 
     def rationale(self, exchange: Exchange) -> Rationale | None:
         """What the model says of an exchange; None when it is nothing of use. `problem` says when to stop asking."""
@@ -73,7 +68,9 @@ class Asking:
             return None
         self._failures = 0
         text = self._redact(" ".join(str(said["rationale"]).split()))
-        if not MIN_TEXT_CHARS <= len(text) <= MAX_TEXT_CHARS or _made_up(text, exchange):
+        marks = {mark for event in exchange.all_events for mark in _MARK.findall(event.text or "")}
+        is_made_up = not marks.issuperset(_MARK.findall(text))  # the model wrote down what looks like a secret
+        if is_made_up or not MIN_TEXT_CHARS <= len(text) <= MAX_TEXT_CHARS:
             return None
         return Rationale(text, least_trusted(exchange.prompt), self.name)
 
@@ -83,42 +80,20 @@ class Asking:
         wait_s = getattr(error, "wait_s", None)
         if wait_s is None and self._failures < MOST_FAILURES:
             return
-        now_ms, self.problem = self._now_ms(), self._redact(str(error))
-        pause_ms = min(MAX_PAUSE_MS, max(PAUSE_MS, int(1000 * (wait_s or 0.0))))
-        self._store.model_answers.pause(self._known_as, now_ms, now_ms + pause_ms, self.problem)
-
-    def _pause(self) -> str:
-        """Why the model is left alone now, '' when it is not."""
-        now_ms = self._now_ms()
-        pause = self._store.model_answers.pause_of(self._known_as, now_ms)
-        return pause[1] if pause is not None and pause[0] - now_ms <= MAX_PAUSE_MS else ""
+        self.problem = self._redact(str(error))
+        self._store.model_answers.leave_alone(self._known_as, self._now_ms(), wait_s or 0.0, self.problem)
 
 
 def question(exchange: Exchange) -> str:
     """What a model is asked of an exchange."""
     scene = Scene(exchange)
     prompt = (exchange.prompt.text or "") if exchange.prompt is not None else ""
-    deeds = Deeds(scene)
+    replies = "\n".join(said.text for said in scene.agent_said())
     calls = [f"- {event.tool}: {event.summary}" for event in exchange.events if event.kind == events.TOOL_CALL]
-    done = deeds.told("")
-    parts = [
-        ("The programmer asked", _ends(prompt, PROMPT_CHARS)),
-        ("The agent said", _ends("\n".join(said.text for said in scene.agent_said()), REPLIES_CHARS)),
+    parts = [  # replies conclude at their end
+        ("The programmer asked", ends(prompt, PROMPT_CHARS, PROMPT_CHARS // 4)),
+        ("The agent said", ends(replies, REPLIES_CHARS, REPLIES_CHARS // 4)),
         ("It called", "\n".join(calls[-CALLS:])),
-        ("In short", done),
+        ("In short", Deeds(scene).told("")),
     ]
     return _QUESTION + "\n\n".join(f"{title}:\n{text}" for title, text in parts if text)
-
-
-def _ends(text: str, most: int) -> str:
-    """A text, or a quarter of it from its beginning and the rest from its end, where replies conclude."""
-    if len(text) <= most:
-        return text
-    head = most // 4
-    return f"{text[:head]}\n…\n{text[len(text) - (most - head - 3) :]}"
-
-
-def _made_up(text: str, exchange: Exchange) -> bool:
-    """Whether a text has marks of secrets that the exchange has not: the model wrote down what looks like one."""
-    known = {mark for event in exchange.all_events for mark in _MARK.findall(event.text or "")}
-    return not set(_MARK.findall(text)) <= known

@@ -6,7 +6,8 @@ import re
 
 from howcome.domain.events import squeeze
 from howcome.domain.sentences import Sentence
-from howcome.learn import anchors, rewriting
+from howcome.history.rationale.done import unframed
+from howcome.learn import anchors
 from howcome.learn.prose import Prose
 from howcome.learn.scene import Said, Scene
 
@@ -25,23 +26,13 @@ CAUSE = 4.0
 LATE = 0.7
 """What is said after the first change and before the report is mostly about a detail."""
 
-_LABELS = (
-    (
-        re.compile(
-            r"(?:the )?(?:root )?cause|why\b.*|(?:the )?reason(?:ing)?|rationale|motivation",
-            re.IGNORECASE,
-        ),
-        CAUSE,
-    ),
-    (
-        re.compile(
-            r"(?:the )?(?:actual |real |key )?(?:problem|issue|bug|context|background|before|current (?:state"
-            r"|behaviou?r)|goal|purpose|what went wrong|what happened)\b.*",
-            re.IGNORECASE,
-        ),
-        2.6,
-    ),
-)
+_LABELS = {
+    re.compile(r"(?i)(?:the )?(?:root )?cause|why\b.*|(?:the )?reason(?:ing)?|rationale|motivation"): CAUSE,
+    re.compile(
+        r"(?i)(?:the )?(?:actual |real |key )?(?:problem|issue|bug|context|background|before|current (?:state"
+        r"|behaviou?r)|goal|purpose|what went wrong|what happened)\b.*"
+    ): 2.6,
+}
 _BECAUSE = re.compile(r"\b(?:because|since|due to|so that|root cause|otherwise)\b", re.IGNORECASE)
 _RUNS = re.compile(r"(?:re-?)?(?:run|verify|check|test|open|click|start)\b", re.IGNORECASE)
 _HEADLINE = re.compile(r"why\b(?!.*\b(?:is|are|was|were) because)", re.IGNORECASE)
@@ -49,39 +40,38 @@ _ABOUT_A_TEST = re.compile(r"\b(?:Test\w+|tests?|assertion|linter|lint)\b")
 _WORD = re.compile(r"[A-Za-z_][\w-]{3,}")
 
 
-def why(scene: Scene, told: str, files: list[str]) -> tuple[str, bool]:
-    """The reason, '' when none was given, and whether a person said it."""
+def why(scene: Scene, told: str, files: list[str]) -> str:
+    """The reason, '' when none was given."""
     wanted = {word.lower() for word in _WORD.findall(told)}
     names = {file.rpartition("/")[2].partition(".")[0].lower() for file in files}
     is_no_test = not _ABOUT_A_TEST.search(told.split(" ran `", maxsplit=1)[0])
-    best, best_weight, is_users = "", LEAST_WEIGHT - 0.01, False
+    best, best_weight = "", LEAST_WEIGHT - 0.01
     for said in scene.said:
         near = _nearness(scene, said)
         for sentence in said.sentences[:MAX_SENTENCES]:
-            text = rewriting.unframed(sentence.text)
+            text = unframed(sentence.text)
             weight = _weight(text, sentence, said)
             if not weight or text[:60].rstrip(".:") in told or _is_step(said, sentence, text):
                 continue
-            weight += near + _likeness(text, wanted, names)
+            words = {word.lower() for word in _WORD.findall(text)}
+            weight += near + min(1.5, 0.3 * len(words & wanted)) + 0.5 * bool(names & words) - 0.6
             weight -= 1.0 * (is_no_test and _ABOUT_A_TEST.search(text) is not None)
             if weight > best_weight:
-                best, best_weight, is_users = text, weight, said.is_user
-    return (squeeze(best, MAX_WHY_CHARS).rstrip(".:;, "), is_users) if best else ("", False)
+                best, best_weight = text, weight
+    return squeeze(best, MAX_WHY_CHARS).rstrip(".:;, ")
 
 
 def _is_step(said: Said, sentence: Sentence, text: str) -> bool:
     """Whether a sentence says what to do, or only how a plan does it."""
-    if said.is_user and not said.is_typed and sentence.heading and not _named((sentence.heading,)):
-        return True
-    if sentence.kind == "item" and _P.detail.match(text) and not _BECAUSE.search(text):
-        return True
-    is_step = _P.step.match(text) is not None and not _P.strong.search(text)
-    return is_step or _RUNS.match(text) is not None
+    is_of_plan = said.is_user and not said.is_typed and sentence.heading and not _named((sentence.heading,))
+    is_detail = sentence.kind == "item" and _P.detail.match(text) and not _BECAUSE.search(text)
+    is_step = _P.step.match(text) and not _P.strong.search(text)
+    return bool(is_of_plan or is_detail or is_step or _RUNS.match(text))
 
 
 def _named(names: tuple[str, ...]) -> float:
     """What a sentence's label and heading say of it: how much they sound like a reason."""
-    found = (value for pattern, value in _LABELS for name in names if name and pattern.fullmatch(name))
+    found = (value for pattern, value in _LABELS.items() for name in names if name and pattern.fullmatch(name))
     return max(found, default=0.0)
 
 
@@ -113,9 +103,3 @@ def _nearness(scene: Scene, said: Said) -> float:
     if following is None:
         return -late
     return (0.8 if following - said.place <= 2 else 0.4) - late
-
-
-def _likeness(text: str, wanted: set[str], names: set[str]) -> float:
-    words = {word.lower() for word in _WORD.findall(text)}
-    shared = len(words & wanted)
-    return min(1.5, 0.3 * shared) + 0.5 * bool(names & words) - 0.6

@@ -18,7 +18,6 @@ from howcome.history.rationale.reasons import why
 from howcome.learn import anchors
 from howcome.learn.base import Exchange
 from howcome.learn.prose import Prose
-from howcome.learn.rewriting import capitalized
 from howcome.learn.scene import Said, Scene
 
 _P = Prose("asked")
@@ -161,11 +160,9 @@ def may_have(exchange: Exchange) -> bool:
 
 
 def by_rules(exchange: Exchange, before: Sequence[Exchange]) -> Rationale | None:
-    """What was asked, what was done and why; None where nothing was done or decided.
+    """What was asked, what was done and why in an exchange of the main agent's; None where nothing was done or decided.
 
-    Args:
-        exchange: A prompt of the main agent's and what followed, with whole texts (those of results are not read).
-        before: The exchanges before it, at most LOOKBACK, the nearest last.
+    It and those `before` it (at most LOOKBACK, the nearest last) have whole texts; those of results are not read.
     """
     if exchange.prompt is None:
         return None
@@ -174,17 +171,16 @@ def by_rules(exchange: Exchange, before: Sequence[Exchange]) -> Rationale | None
     if not deeds.is_substantial:
         return None
     wish = asked(scene, before[-LOOKBACK:])
-    what = "" if deeds.commits else deed_in_words(scene)
-    done = deeds.told(what)
-    reason, _ = why(scene, f"{wish} {done}", deeds.files)
-    parts = [("Asked", wish), ("Done", done), ("Why", reason)]
-    text = " ".join(f"{name}: {_ended(capitalized(said))}" for name, said in parts if said)
+    done = deeds.told("" if deeds.commits else deed_in_words(scene))
+    parts = [("Asked", wish), ("Done", done), ("Why", why(scene, f"{wish} {done}", deeds.files))]
+    text = " ".join(f"{name}: {_sentence(said)}" for name, said in parts if said)
     return Rationale(squeeze(text, MAX_TEXT_CHARS), least_trusted(exchange.prompt), AUTHOR)
 
 
-def _ended(text: str) -> str:
-    """A sentence with its end."""
-    text = text.rstrip(" .,;:")
+def _sentence(text: str) -> str:
+    """A text with its end, and with a capital letter, unless it begins with a name."""
+    first, text = text.split(" ", 1)[0], text.rstrip(" .,;:")
+    text = text[0].upper() + text[1:] if first.isalpha() and first.islower() else text
     return text if text.endswith(("?", "!", "…", "?)")) else text + "."
 
 

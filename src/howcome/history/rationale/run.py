@@ -11,12 +11,13 @@ Everything follows from the events: the same transcripts give the same rationale
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from howcome.domain import events
 from howcome.domain.rationales import KEY_BYTES, NewRationale, Rationale, Unasked, UnreadSession
 from howcome.domain.spending import RATIONALE
-from howcome.domain.stored import Scope, StoredEvent
+from howcome.domain.stored import Scope
 from howcome.history.rationale.model import Asking
 from howcome.history.rationale.rules import AUTHOR, LOOKBACK, by_rules, may_have
 from howcome.learn.base import Exchange, Pace, stream_of
@@ -34,6 +35,7 @@ QUIET_MS = 10 * 60_000
 """A model is asked for a session's last exchange when nothing has come to it for so long: it may still grow."""
 
 
+@dataclass(slots=True, eq=False)
 class RationaleReport:
     """What a run did.
 
@@ -45,11 +47,14 @@ class RationaleReport:
         is_whole: Whether nothing is left to do for the rules.
     """
 
-    __slots__ = ("added", "asked", "by_model", "is_whole", "problem", "replaced", "seconds", "sessions")
-
-    def __init__(self) -> None:
-        self.sessions = self.added = self.replaced = self.asked = self.by_model = 0
-        self.problem, self.is_whole, self.seconds = "", True, 0.0
+    sessions: int = 0
+    added: int = 0
+    replaced: int = 0
+    asked: int = 0
+    by_model: int = 0
+    problem: str = ""
+    is_whole: bool = True
+    seconds: float = 0.0
 
 
 class Rationales:
@@ -75,14 +80,9 @@ class Rationales:
         most_asked: int | None = None,
         on_session: Callable[[int], None] = lambda _number: None,
     ) -> RationaleReport:
-        """Writes what is missing in a scope.
+        """Writes what is missing, as `learn.run` distils it.
 
-        Args:
-            scope: Only this project's; None: all.
-            since_ms: Only sessions in which something was said since.
-            rest: Called between pieces of work; False: end now. What was done is kept.
-            most_asked: How many a model may be asked for in this run; None: as many as its budget allows.
-            on_session: Told after each session how many are done.
+        `most_asked` is how many a model may be asked for in this run (None: as many as its budget allows).
         """
         report, pace, last_row = RationaleReport(), Pace(rest), self._store.log.last_position()
         scope = scope or Scope.everything()
@@ -102,9 +102,10 @@ class Rationales:
     def said_now(self, session: int, prompt: int) -> str:
         """What the rules say of an exchange (rows of its session and its prompt), written or not; '': nothing."""
         stream = self._stream(session)
-        place = next((place for place, one in enumerate(stream) if one.all_events[0].row == prompt), None)
-        said = None if place is None else self._by_rules(self._whole(stream, [place]), place)
-        return said.text if said is not None else ""
+        for place in (place for place, one in enumerate(stream) if one.first.row == prompt):
+            said = self._by_rules(self._whole(stream, [place]), place)
+            return said.text if said is not None else ""
+        return ""
 
     # -- by rules --------------------------------------------------------------------------------------------------
     def _session(self, due: UnreadSession, report: RationaleReport, pace: Pace) -> bool:
@@ -114,8 +115,12 @@ class Rationales:
         wanted = [place for place in range(len(stream)) if any(new[max(0, place - LOOKBACK) : place + 1])]
         for begin in range(0, max(1, len(wanted)), EXCHANGES_A_PIECE):
             is_last = begin + EXCHANGES_A_PIECE >= len(wanted)
-            piece = self._written(stream, wanted[begin : begin + EXCHANGES_A_PIECE])
-            added, replaced = self._store.rationales.record(due, AUTHOR, piece, is_whole=is_last)
+            piece = wanted[begin : begin + EXCHANGES_A_PIECE]
+            likely = [place for place in piece if may_have(stream[place])]
+            whole = self._whole(stream, likely)
+            said = {place: self._by_rules(whole, place) for place in likely}
+            written = [self._placed(stream[place], said.get(place)) for place in piece]
+            added, replaced = self._store.rationales.record(due, AUTHOR, written, is_whole=is_last)
             report.added += added
             report.replaced += replaced
             if not is_last and not pace.goes_on():
@@ -123,22 +128,16 @@ class Rationales:
         report.sessions += 1
         return True
 
-    def _written(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> list[NewRationale]:
-        """What is to be written of the exchanges at some places."""
-        likely = [place for place in wanted if may_have(stream[place])]
-        whole = self._whole(stream, likely)
-        said = {place: self._by_rules(whole, place) for place in likely}
-        return [self._placed(stream[place], said.get(place)) for place in wanted]
-
     def _stream(self, session: int) -> list[Exchange]:
         """The main agent's exchanges that begin with a prompt of this session, each with what is of its project."""
         told = [event for event in self._store.log.session(session) if event.row > 0 and event.agent_id is None]
-        own = [exchange for exchange in stream_of(told) if exchange.prompt is not None]
-        return [
-            _of_one_project(exchange)
-            for exchange in own
-            if exchange.prompt is not None and self._store.sessions.of_event(exchange.prompt.row) == session
-        ]
+        found: list[Exchange] = []
+        for exchange in stream_of(told):
+            prompt = exchange.prompt
+            if prompt is not None and self._store.sessions.of_event(prompt.row) == session:
+                own = [event for event in exchange.events if event.project == prompt.project]
+                found.append(Exchange(prompt, own))
+        return found
 
     def _whole(self, stream: Sequence[Exchange], wanted: Sequence[int]) -> dict[int, Exchange]:
         """The exchanges at these places and those before them, with all texts but those of results."""
@@ -148,22 +147,18 @@ class Rationales:
         said_or_called = (*events.TURN_KINDS, events.TOOL_CALL)
         rows = [event.row for one in exchanges.values() for event in one.all_events if event.kind in said_or_called]
         found = self._store.log.events(rows, with_text=True)
-        return {place: _with_texts(exchange, found) for place, exchange in exchanges.items()}
+        told = {place: [found.get(event.row, event) for event in one.all_events] for place, one in exchanges.items()}
+        return {place: Exchange(prompt, events) for place, (prompt, *events) in told.items()}
 
     def _by_rules(self, whole: dict[int, Exchange], place: int) -> Rationale | None:
-        before = [whole[near] for near in range(max(0, place - LOOKBACK), place)]
-        return self._checked(by_rules(whole[place], before))
+        return self._checked(by_rules(whole[place], [whole[near] for near in range(max(0, place - LOOKBACK), place)]))
 
     def _placed(self, exchange: Exchange, rationale: Rationale | None) -> NewRationale:
-        prompt, last = exchange.all_events[0], max(exchange.all_events, key=lambda event: (event.order_ms, event.row))
+        prompt, last = exchange.first, max(exchange.all_events, key=lambda event: (event.order_ms, event.row))
         return NewRationale(
-            rationale_key(self._key, prompt.key),
-            prompt.row,
-            max(exchange.rows),
-            ts_ms=last.ts_ms,
-            order_ms=last.order_ms,
-            rationale=rationale,
-        )
+            rationale_key(self._key, prompt.key), prompt.row, max(exchange.rows),
+            ts_ms=last.ts_ms, order_ms=last.order_ms, rationale=rationale,
+        )  # fmt: skip
 
     def _checked(self, rationale: Rationale | None) -> Rationale | None:
         """A rationale that holds no secret: what it quotes is redacted already, its pieces are looked at together."""
@@ -196,7 +191,7 @@ class Rationales:
 
     def _settled(self, stream: Sequence[Exchange], unasked: Unasked) -> Exchange | None:
         """The exchange with whole texts; None when it has grown, or may still do so."""
-        place = next((i for i, one in enumerate(stream) if one.all_events[0].row == unasked.prompt_row), None)
+        place = next((place for place, one in enumerate(stream) if one.first.row == unasked.prompt_row), None)
         if place is None or max(stream[place].rows) != unasked.last_row:
             return None
         if place == len(stream) - 1 and self._now_ms() - stream[place].ts_ms < QUIET_MS:
@@ -209,32 +204,17 @@ def rationale_key(key: bytes, prompt: bytes) -> bytes:
     return blake2b(prompt, digest_size=KEY_BYTES, key=key, person=b"rationale").digest()
 
 
-def _of_one_project(exchange: Exchange) -> Exchange:
-    """What was said and done in the project of its prompt: what is said in one project stays there."""
-    prompt = exchange.prompt
-    return Exchange(prompt, [event for event in exchange.events if prompt is None or event.project == prompt.project])
-
-
-def _with_texts(exchange: Exchange, found: dict[int, StoredEvent]) -> Exchange:
-    prompt = exchange.prompt
-    told = [found.get(event.row, event) for event in exchange.events]
-    return Exchange(found.get(prompt.row, prompt) if prompt is not None else None, told)
-
-
 def open_rationales(store: Store, settings: Settings, now_ms: Callable[[], int], known_as: str) -> Rationales:
     """What writes rationales; without a budget no model is asked."""
 
     def asking() -> Asking | None:
-        if settings.distiller != "llm":  # a model that is there for searches writes nothing
-            return None
-        if settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:  # the default
-            return None
+        if settings.distiller != "llm" or settings.llm_daily_calls < 1 or settings.llm_daily_tokens < 1:
+            return None  # a model that is there for searches writes nothing; no budget is the default
         limit_s = settings.llm_deadline_s
         model = open_model(settings, store.spending, RATIONALE, limit_s=limit_s, limit_setting=LIMIT_SETTING)
         if model is None:
             return None
-        key = store.meta("key")
-        redactor = Redactor(key if isinstance(key, bytes) else b"")
+        redactor = Redactor(bytes(store.meta("key")))  # type: ignore[call-overload]
         return Asking(model, store, redactor.redact, now_ms, known_as)
 
     return Rationales(store, now_ms, asking)

@@ -14,24 +14,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from howcome.domain.events import COMPACTION, ORIGIN_USER, READERS, USER_PROMPT, WRITERS
+from howcome.domain.stored import Scope, StoredEvent
 from howcome.history.origins import edits_of
-from howcome.learn.actions import actions_of
+from howcome.learn.actions import Action, actions_by_agent, actions_of
+from howcome.store.base import Store
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from howcome.domain.stored import Scope, StoredEvent
-    from howcome.history.origins import Edit
-    from howcome.learn.actions import Action
-    from howcome.store.base import Store
-
-    Counted = tuple[StoredEvent, str]
-
+Counted = tuple[StoredEvent, str]
 WEEK_MS = 7 * 24 * 3_600_000
 SPINNING = 3
 """As in `recall.acting`, which says so at the moment."""
@@ -74,15 +67,12 @@ def counts(store: Store, scope: Scope, since_ms: int = 0, by: str | None = None)
         for event, name in _of_session(told, failures):
             if event.session == session.name and event.order_ms >= since_ms:  # a fork's copies are the other's
                 found.add(event, name, by)
-        edits += [one.call for one in actions_of(told) if _is_edit(one) and one.call.session == session.name]
+        own = [one for one in actions_of(told) if one.call.session == session.name]
+        edits += [one.call for one in own if one.is_edit and one.has_succeeded and one.call.file is not None]
     for event, name in reworked(store, edits, last_ms):
         if event.order_ms >= since_ms:
             found.add(event, name, by)
     return found
-
-
-def _is_edit(action: Action) -> bool:
-    return action.is_edit and action.has_succeeded and action.call.file is not None
 
 
 def week_of(ts_ms: int) -> str:
@@ -97,8 +87,7 @@ def _of_session(told: Sequence[StoredEvent], failures: Mapping[int, int]) -> Ite
             yield event, "compactions"
         elif event.kind == USER_PROMPT and event.origin == ORIGIN_USER:
             yield event, "prompts"
-    for agent in dict.fromkeys(event.agent_id for event in told):
-        actions = actions_of([event for event in told if event.agent_id == agent])
+    for actions in actions_by_agent(told):
         yield from _of_calls(actions)
         yield from _of_edits(actions)
         yield from _spins(actions, failures)
@@ -166,14 +155,11 @@ def reworked(store: Store, calls: Sequence[StoredEvent], last_ms: int) -> Iterat
             lines = {line for place in edit.new if (line := edit.written[place])}
             if lines and edit.event.order_ms + WEEK_MS <= last_ms:
                 yield edit.event, "settled"
-                gone = lines & set().union(*(_taken(other) for other in edits if _is_after(edit.event, other.event)))
+                later = [other for other in edits if _is_after(edit.event, other.event)]
+                gone = lines & set().union(*({*other.replaced} - {*other.written} for other in later))
                 if 2 * len(gone) > len(lines):
                     yield edit.event, "reworked"
 
 
 def _is_after(one: StoredEvent, other: StoredEvent) -> bool:
     return other.session != one.session and 0 < other.order_ms - one.order_ms <= WEEK_MS
-
-
-def _taken(edit: Edit) -> set[str]:
-    return {*edit.replaced} - {*edit.written}

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
 
 from howcome.domain.shares import Share, difference_interval, pooled
 from howcome.history.telemetry.counting import TOOL
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    Counted = Mapping[str, int]
+Counted = Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -97,14 +94,10 @@ def precede_rework(sessions: Iterable[Counted]) -> list[dict[str, object]]:
         for one in judged:
             parts[value(one) > limit].append((one.get("reworked", 0), one["settled"]))
         without, with_it = map(pooled, parts)
-        found.append(
-            {
-                "before": name,
-                "sessions": [len(parts[1]), len(judged)],
-                "with": [with_it.count, with_it.of],
-                "without": [without.count, without.of],
-                "difference": round(with_it.value - without.value, 4),
-                "interval": [round(end, 4) for end in difference_interval(parts[1], parts[0])],
-            }
-        )
+        found.append({
+            "before": name, "sessions": [len(parts[1]), len(judged)],
+            "with": [with_it.count, with_it.of], "without": [without.count, without.of],
+            "difference": round(with_it.value - without.value, 4),
+            "interval": [round(end, 4) for end in difference_interval(parts[1], parts[0])],
+        })  # fmt: skip
     return found

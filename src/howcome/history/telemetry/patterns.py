@@ -11,38 +11,20 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from statistics import median
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
-from howcome.history.telemetry.solving import (
-    FIND,
-    FIRST,
-    IN_FULL,
-    SET,
-    UNSOLVED,
-    Solved,
-    is_at,
-    named_by,
-    other_call,
-    other_words,
-    seen_at_least,
-    within,
-    word_in,
-)
-from howcome.learn.actions import actions_of
+from howcome.domain.stored import Scope, StoredEvent
+from howcome.history.telemetry import solving
+from howcome.history.telemetry.solving import FIND, FIRST, IN_FULL, SET, UNSOLVED, Solved
+from howcome.learn.actions import Action, actions_by_agent
 from howcome.learn.command_runs import failed_in
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from howcome.domain.stored import Scope, StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 Said = TypeVar("Said", bound=Hashable)
 
@@ -151,7 +133,7 @@ class Pattern:
         if len(solved) < SURE * len(self.failed):
             return ""
         often = Counter(step for one in solved for step in one.solved.steps or ()).most_common()
-        steps = [step for step, count in often if count >= max(SURE * len(solved), seen_at_least(step))]
+        steps = [step for step, count in often if count >= max(SURE * len(solved), solving.seen_at_least(step))]
         if any(step.startswith(SET) for step in steps):  # who knows the value need not look for it
             steps = [step for step in steps if not step.startswith(FIND)]
         said = ", then ".join(sorted(steps, key=lambda step: not step.endswith(FIRST)))
@@ -210,17 +192,16 @@ def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> l
     for said, one in every:
         if len(tools[said]) < TOOLS and one.what:
             stems = set(store.index.analyze(said)) or {said}
-            of_tool = classes[one.tool]
-            alike = [failed for other, failed in of_tool if _are_alike(stems, other)]
-            if alike:
-                alike[0].append(one)
+            alike = (failed for other, failed in classes[one.tool] if _are_alike(stems, other))
+            if (first := next(alike, None)) is not None:
+                first.append(one)
             else:
-                of_tool.append((stems, [one]))
-    found = _joined([pair for of_tool in classes.values() for pair in of_tool])
+                classes[one.tool].append((stems, [one]))
+    joined = _joined(pair for of_tool in classes.values() for pair in of_tool)
+    found = [one for one in joined if one.sessions >= least]
     for pattern in found:
         late = [2 * order[name] >= len(order) for name in {one.call.session for one in pattern.failed}]
         pattern.trend = late.count(False), late.count(True)
-    found = [one for one in found if one.sessions >= least]
     return sorted(found, key=lambda one: (not one.fix, -one.sessions, -len(one.failed), one.name))
 
 
@@ -261,24 +242,22 @@ def _are_alike(one: set[str], other: set[str]) -> bool:
 
 def failures_of(told: Sequence[StoredEvent], worked: set[tuple[str, str]]) -> Iterator[tuple[str, Failed]]:
     """The failures of a session that say something, with what they say, masked; `worked` gets what did: tool, word."""
-    for agent in dict.fromkeys(event.agent_id for event in told):
-        actions = actions_of([event for event in told if event.agent_id == agent])
+    for actions in actions_by_agent(told):
         for place, action in enumerate(actions):
             if action.has_succeeded and not action.is_shell:
-                worked.update(
-                    (action.call.tool or "", word) for word in _QUOTED.findall(action.call.text or "", 0, 500)
-                )
+                quoted = _QUOTED.findall(action.call.text or "", 0, CALL_CHARS)
+                worked.update((action.call.tool or "", word) for word in quoted)
             tool, what, said = _complaint(action) if action.has_failed else ("", "", "")
             said = _PLACE.sub("", said, count=1) if _PLACE.match(said) else said
             if len(_WORD.findall(key := masked(said)[:SAID_CHARS])) > 1:
                 later = actions[place + 1 : place + 1 + MOST_LATER]
-                solved = other_words(action, later) if action.is_shell else other_call(action, later)
+                solved = solving.other_words(action, later) if action.is_shell else solving.other_call(action, later)
                 took = _active_ms([action, *later[: solved.calls]])
-                since = next((at for at in range(place, 0, -1) if is_at(action, actions[at - 1])), 0)
+                since = next((at for at in range(place, 0, -1) if solving.is_at(action, actions[at - 1])), 0)
                 where = action.call.file or action.input.get("path")
-                path = within(action.call, where) if isinstance(where, str) else ""
-                shown = named_by(action, actions[since:place])
-                named = "" if action.is_shell else word_in(action, said)
+                path = solving.within(action.call, where) if isinstance(where, str) else ""
+                shown = solving.named_by(action, actions[since:place])
+                named = "" if action.is_shell else solving.word_in(action, said)
                 yield key, Failed(tool, what, said, action.call, path, solved, since > 0, took, shown, named)
 
 

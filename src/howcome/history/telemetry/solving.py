@@ -6,17 +6,14 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from howcome.domain.answering import cut
 from howcome.domain.commands import parts_of
 from howcome.domain.events import READERS
-from howcome.learn.actions import WRITTEN
+from howcome.domain.stored import StoredEvent
+from howcome.learn.actions import WRITTEN, Action
 from howcome.learn.command_runs import failed_in, mending
-
-if TYPE_CHECKING:
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
 
 WORDS_CHARS = 60
 FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"
@@ -114,12 +111,9 @@ def _named(action: Action) -> str:
 
 def _swapped(action: Action, later: Action) -> tuple[str, str]:
     """The only short word or path of a call that is another one now, as it is called in the project."""
-    other = [
-        (old, new)
-        for name, old in action.input.items()
-        if name not in WRITTEN and isinstance(old, str) and isinstance(new := later.input.get(name), str) and old != new
-    ]
-    if len(other) != 1 or not all(_SHORT.fullmatch(value) for value in other[0]):
+    pairs = ((old, later.input.get(name)) for name, old in action.input.items() if name not in WRITTEN)
+    other = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str) and old != new]
+    if len(other) != 1 or not all(map(_SHORT.fullmatch, other[0])):
         return "", ""
     was, now = other[0]
     inside = now.startswith(f"{was.rstrip('/')}/") or was.startswith(f"{now.rstrip('/')}/")
@@ -172,7 +166,5 @@ def _is_spaced(one: str, other: str) -> bool:
     """Whether a line of two texts differs only by its tabs and blanks."""
     lines = set(other.splitlines())
     bare = {"".join(line.split()) for line in lines}
-    return any(
-        line not in lines and len(squeezed := "".join(line.split())) >= SPACED_CHARS and squeezed in bare
-        for line in one.splitlines()
-    )
+    changed = ("".join(line.split()) for line in one.splitlines() if line not in lines)
+    return any(len(squeezed) >= SPACED_CHARS and squeezed in bare for squeezed in changed)

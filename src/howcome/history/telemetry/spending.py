@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from howcome.clients.files import READ_ERRORS
 from howcome.clients.registry import client_of
 from howcome.domain.spending import TOKENS, Spent
+from howcome.domain.stored import Scope, SessionSummary
 from howcome.errors import TranscriptError
 from howcome.history.telemetry.counting import week_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import Scope, SessionSummary
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 NO_TIME = "(no time)"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from howcome.domain import candidates
 from howcome.domain.candidates import Distilled
-from howcome.learn.base import LOOKAHEAD, LOOKBACK
+from howcome.learn.base import LOOKAHEAD, LOOKBACK, Exchange
 from howcome.learn.sources import (
     answers,
     choices,
@@ -17,17 +19,9 @@ from howcome.learn.sources import (
     open_ends,
     plans,
 )
-from howcome.learn.sources.seen import Seen, stems
+from howcome.learn.sources.seen import Draft, Seen, stems
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from howcome.learn.base import Stream
-    from howcome.learn.draft import Draft
-
-    Find = Callable[[Seen], list[Draft]]
-
+Find = Callable[[Seen], list[Draft]]
 SOURCES: dict[str, Find] = {
     "directions": directions.find, "choices": choices.find, "plans": plans.find, "instructions": instructions.find,
     "answers": answers.find, "findings": findings.find, "failures": failures.find, "edits": edits.find,
@@ -50,7 +44,7 @@ class SourceDistiller:
         without = "".join(f" -{name}" for name in SOURCES if name in off)
         self.name = f"sources{without}"  # with another choice every session is distilled anew
 
-    def distil(self, stream: Stream, place: int) -> Distilled:
+    def distil(self, stream: Sequence[Exchange], place: int) -> Distilled:
         """What an exchange taught; a pure function of it, the `LOOKBACK` before it and the `LOOKAHEAD` after it."""
         later = [stream[at] for at in range(place + 1, min(place + 1 + LOOKAHEAD, len(stream)))]
         earlier = [stream[at] for at in range(max(0, place - LOOKBACK), place)]
@@ -60,16 +54,10 @@ class SourceDistiller:
         for name, find in self._sources.items():
             for draft in find(seen):
                 said = stems(draft.text)
-                if any(_says_again(said, other) for source, other in told if source != name):
+                others = [other for source, other in told if source != name]
+                if any(len(said & other) >= REPEATED_SHARE * min(len(said), len(other)) for other in others):
                     found.reject(candidates.REPEATED)
                     continue
                 told.append((name, said))
-                candidate = draft.candidate
-                candidate.source = name
-                found.candidates.append(candidate)
+                found.candidates.append(draft.candidate_of(name))
         return found
-
-
-def _says_again(said: set[str], earlier: set[str]) -> bool:
-    """Whether one source says of an exchange what an earlier one says."""
-    return len(said & earlier) >= REPEATED_SHARE * min(len(said), len(earlier))

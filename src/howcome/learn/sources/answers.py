@@ -5,12 +5,19 @@ from __future__ import annotations
 import re
 
 from howcome.domain import words
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import count_words, is_question, is_whole, lasting, named, one_line, stems
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import (
+    MAX_CHARS,
+    Draft,
+    Seen,
+    count_words,
+    is_question,
+    is_whole,
+    lasting,
+    named,
+    one_line,
+    quoted,
+    stems,
+)
 
 MIN_WORDS, MAX_YES_WORDS = 5, 8
 MAX_QUESTION_CHARS, MAX_ANSWER_CHARS = 100, 190
@@ -31,24 +38,23 @@ def _asked(seen: Seen) -> list[Draft]:
     said = seen.words
     if said is None or not said.is_typed or not is_question(said.text) or count_words(said.text) < MIN_WORDS:
         return []
-    final = [one for one in seen.replies if one.is_final]
-    if not final or seen.scene.edited:
+    final = next((one for one in reversed(seen.replies) if one.is_final), None)
+    if final is None or seen.scene.edited:
         return []
     wanted = stems(said.text)
     weighed = []
-    for place, line in enumerate(lasting(final[-1])):
-        if not is_whole(line) or _LINES.search(line):
-            continue
+    for place, line in enumerate(lasting(final)):
         weight = 0.6 * named(line) + 0.5 * len(wanted & stems(line)) + 0.8 * words.has(line, "causes") - 0.08 * place
         weight -= 1.0 if len(line) > MAX_ANSWER_CHARS else 0.0
-        if weight > MIN_WEIGHT and not seen.is_taken_back(line, final[-1]):
-            weighed.append((weight, line, final[-1]))
+        is_clear = weight > MIN_WEIGHT and is_whole(line) and not _LINES.search(line)
+        if is_clear and not seen.is_taken_back(line, final):
+            weighed.append((weight, line, final))
     best = seen.best(weighed)
     if best is None or seen.is_changed_later(best[0]):
         return []
     asked = f"Asked {quoted(one_line(said.text, MAX_QUESTION_CHARS))}: "
     text = f"{asked}{one_line(best[0], MAX_CHARS - len(asked))}"
-    return [Draft("discovery", text, [final[-1].event], witnesses=[said.event])]
+    return [Draft("discovery", text, [final.event], witnesses=[said.event])]
 
 
 def _confirmed(seen: Seen) -> list[Draft]:

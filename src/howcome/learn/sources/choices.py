@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from howcome.learn.draft import Draft, quoted
+from howcome.learn.actions import Action
 from howcome.learn.scene import ASKING
-from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.actions import Action
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Draft, Seen, one_line, quoted
 
 
 def find(seen: Seen) -> list[Draft]:
     """Answers of an exchange that a person chose from options, or typed."""
-    return [
-        draft
-        for action in seen.scene.actions
-        if action.tool in ASKING and action.has_succeeded
-        for draft in _of(seen, action)
-    ]
+    asked = (action for action in seen.scene.actions if action.tool in ASKING and action.has_succeeded)
+    return [draft for action in asked for draft in _of(seen, action)]
 
 
 def _of(seen: Seen, action: Action) -> list[Draft]:
@@ -27,7 +18,7 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
     found = []
     for one in asked if isinstance(asked, list) else []:
         question = str(one.get("question") or "") if isinstance(one, dict) else ""
-        answer = _answer(action.output, question) if question else ""
+        answer = action.output.partition(f'"{question}"="')[2].partition('"')[0] if question else ""
         raw = one.get("options") if question else None
         options = [option for option in (raw if isinstance(raw, list) else []) if isinstance(option, dict)]
         chosen = next((option for option in options if option.get("label") == answer), None)
@@ -40,13 +31,6 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
         over = f" Not: {'; '.join(others[:3])}." if others else ""
         chose = f"the user chose {quoted(one_line(answer, 90))}{one_line(why, 90).rstrip('.')}.{over}"
         text = f"Asked {quoted(one_line(question, 110))}, {chose}"
-        sources = [action.call]
         witnesses = [action.result] if action.result else []
-        found.append(Draft("decision", text, sources, witnesses=witnesses, subject=question.casefold()[:120]))
+        found.append(Draft("decision", text, [action.call], witnesses=witnesses, subject=question.casefold()[:120]))
     return found
-
-
-def _answer(output: str, question: str) -> str:
-    """What was answered to a question, as the client tells it; "" where it does not."""
-    _, mark, rest = output.partition(f'"{question}"="')
-    return rest.partition('"')[0] if mark else ""

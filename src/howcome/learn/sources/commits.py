@@ -8,16 +8,9 @@ import re
 
 from howcome.domain import words
 from howcome.domain.memories import REVERTED
-from howcome.learn.draft import Draft, quoted
+from howcome.domain.stored import StoredEvent
 from howcome.learn.shell import commands
-from howcome.learn.sources.seen import lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.sources.seen import Draft, Seen, lasting, named, one_line, quoted
 
 MAX_SUBJECT_CHARS, MAX_LINE_CHARS = 90, 190
 
@@ -27,7 +20,7 @@ _REVERT = re.compile(r'^(?:\[[^\]\n]+\] )?Revert "(.+)"$', re.MULTILINE)
 
 def find(seen: Seen) -> list[Draft]:
     """The commits that an exchange reverts; else its first message whose body names a cause."""
-    reverts = [Draft("decision", f"{REVERTED}{subject}”.", [event]) for subject, event in _reverted(seen)]
+    reverts = [Draft("decision", f"{REVERTED}{subject}”.", [event]) for subject, event in _reverted(seen).items()]
     if reverts:
         return reverts
     for said in seen.scene.agent_said():
@@ -40,12 +33,11 @@ def find(seen: Seen) -> list[Draft]:
     return []
 
 
-def _reverted(seen: Seen) -> Iterator[tuple[str, StoredEvent]]:
+def _reverted(seen: Seen) -> dict[str, StoredEvent]:
     """The subjects of reverted commits, with the message that says so, or else git's answer to `git revert`."""
     told = [(said.text.strip(), said.event) for said in seen.scene.agent_said() if said.is_published]
     for action in seen.scene.actions:
         ran = commands(action.command) if action.has_succeeded and "git revert" in action.command else []
         if action.result is not None and any(one.name.startswith("git revert") for one in ran):
             told.append((action.output, action.result))
-    found = {one_line(match[1], MAX_SUBJECT_CHARS): event for text, event in told for match in _REVERT.finditer(text)}
-    yield from found.items()
+    return {one_line(match[1], MAX_SUBJECT_CHARS): event for text, event in told for match in _REVERT.finditer(text)}

@@ -9,15 +9,20 @@ counts when the agent changed something after it, one that refuses a call never.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from howcome.domain import words
 from howcome.domain.candidates import WISH
 from howcome.domain.sentences import sentences
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.scene import ASKING, PLANNERS
+from howcome.learn.actions import Action
+from howcome.learn.scene import ASKING, PLANNERS, Said
 from howcome.learn.shell import commands
 from howcome.learn.sources.seen import (
+    MAX_CHARS,
+    Draft,
+    Seen,
     base_names,
     count_words,
     is_of_the_moment,
@@ -26,19 +31,11 @@ from howcome.learn.sources.seen import (
     lasting,
     named,
     one_line,
+    quoted,
     replies_of,
     stems,
 )
 from howcome.learn.taking_back import partings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4
 MIN_TASK_WORDS = 18
@@ -75,8 +72,7 @@ def find(seen: Seen) -> list[Draft]:
         or _COMMAND.match(said.text)
         or ((said.event.tool or "").lower() in ASKING and seen.refused is None)
         or not _matters(seen, said.text)
-        or _is_begun_again(seen, said.text)
-        or _is_undone(seen)
+        or _is_taken_up(seen, said.text)
     ):
         return []
     own = _own(seen, said.text)
@@ -87,7 +83,8 @@ def find(seen: Seen) -> list[Draft]:
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
     stands_alone = not is_question(own) and (words.has(own, "reasons") or named(own) >= MANY_NAMES)
-    if not (then or stands_alone) or not (seen.refused or _is_telling(text)):
+    is_telling = named(text) or words.has(text, "reasons") or count_words(text) >= TELLING_WORDS
+    if not (then or stands_alone) or not (seen.refused or is_telling):
         return []
     most = min(MAX_WORDS_CHARS, MAX_CHARS - len(f"{begun}: “”. {then}")) if then else MAX_CHARS - len(f"{begun}: “”")
     said_words = one_line(own, most)
@@ -95,34 +92,23 @@ def find(seen: Seen) -> list[Draft]:
     whole = f"{begun}: {quoted(said_words)}{f'{stop} {then}' if then else ''}"
     witnesses = [event for event in (asked_of, told_by) if event is not None]
     is_rule = any(words.has(own, name) for name in ("rules", "orders", "reasons"))
-    return [
-        Draft(
-            "discovery" if is_question(own) and not is_rule else "decision",
-            whole,
-            [said.event],
-            witnesses=witnesses,
-            subject=_wish(text),
-        )
-    ]
+    kind = "discovery" if is_question(own) and not is_rule else "decision"
+    return [Draft(kind, whole, [said.event], witnesses=witnesses, subject=_wish(text))]
 
 
 def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:
     """Whose words they are and what they answer: a refused call, the call at which they were typed, a sentence."""
-    refused, interrupted, answered = seen.refused, seen.interrupted, seen.answered
+    refused, interrupted = seen.refused, seen.interrupted
     if refused is not None:
         return f"The user refused {_shown(refused, MAX_CALL_CHARS)}", refused.call
     if len(text) >= SHORT_CHARS:
         return "The user", None
     if interrupted is not None:
         return f"The user, during {_shown(interrupted, MAX_CALL_CHARS)}", interrupted.call
-    line = _answered_line(seen, text, MAX_CONTEXT_CHARS)
-    if line and answered is not None:
-        return f"The user, when the agent said {quoted(line)}", answered.event
+    best = seen.best(_answered(seen, stems(text), MAX_CONTEXT_CHARS))
+    if best is not None and (line := one_line(best[0], MAX_CONTEXT_CHARS)):
+        return f"The user, when the agent said {quoted(line)}", best[1].event
     return "The user", None
-
-
-def _is_telling(text: str) -> bool:
-    return bool(named(text)) or words.has(text, "reasons") or count_words(text) >= TELLING_WORDS
 
 
 def _wish(text: str) -> str:
@@ -145,38 +131,27 @@ def _matters(seen: Seen, text: str) -> bool:
     return seen.before is not None or count >= MIN_TASK_WORDS or any(partings(text))
 
 
-def _is_begun_again(seen: Seen, text: str) -> bool:
-    """Whether the user typed it once more, and further, right after."""
-    said = [one for scene in seen.later.first(1) for one in scene.user_said()[:1]]
-    return bool(said) and said[0].is_typed and said[0].text.strip().startswith(text.strip()) and said[0].text != text
-
-
-def _is_undone(seen: Seen) -> bool:
-    """Whether the user has what was done taken back right after."""
-    said = [one.text[:MAX_UNDOING_CHARS] for scene in seen.later.first(1) for one in scene.user_said()[:1]]
-    return bool(seen.scene.edited) and any(words.has(text, "undoes") for text in said)
+def _is_taken_up(seen: Seen, text: str) -> bool:
+    """Whether the user typed it once more, and further, right after, or has what was done taken back."""
+    said = next((one for scene in seen.later(1) for one in scene.user_said()), None)
+    if said is None:
+        return False
+    is_begun_again = said.is_typed and said.text.strip().startswith(text.strip()) and said.text != text
+    return is_begun_again or (bool(seen.scene.edited) and words.has(said.text[:MAX_UNDOING_CHARS], "undoes"))
 
 
 def _own(seen: Seen, text: str) -> str:
     """The user's words without sentences that repeat what the agent had just written."""
-    before = seen.before
-    told = [said.text for said in replies_of(before)] if before is not None else []
-    told += [action.call.text or "" for action in before.actions[-3:]] if before is not None else []
-    kept = [
-        one.text
-        for one in sentences(text, is_typed=True)
-        if len(one.text) < MIN_OWN_CHARS or not any(one.text.rstrip(".") in heard for heard in told)
-    ]
-    return " ".join(kept)
-
-
-def _answered_line(seen: Seen, text: str, limit_chars: int) -> str:
-    """The sentence of the agent that the words answer: one that shares words with them, or its question."""
-    best = seen.best(_answered(seen, stems(text), limit_chars))
-    return one_line(best[0], limit_chars) if best is not None else ""
+    told = [said.text for said in replies_of(seen.before)] if seen.before is not None else []
+    told += [action.call.text or "" for action in seen.before.actions[-3:]] if seen.before is not None else []
+    typed = (one.text for one in sentences(text, is_typed=True))
+    return " ".join(
+        one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)
+    )
 
 
 def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
+    """Sentences of the agent that words may answer, weighed: those that share words with them, and its questions."""
     answered = seen.answered
     for place, sentence in enumerate(answered.sentences if answered is not None else ()):
         line = sentence.text.rstrip(":")

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.learn.draft import Draft
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.actions import Action
-    from howcome.learn.sources.seen import Seen
-
-MAX_LATER = 12
-"""Calls after a failed edit among which the one that worked is looked for."""
+from howcome.learn.actions import Action
+from howcome.learn.command_runs import MAX_LATER
+from howcome.learn.sources.seen import Draft, Seen
 
 INDENTED = "{} are indented with {}: edits that did not copy it exactly failed, and worked with nothing else changed."
 BLANKS = "Edits in which white space was not copied exactly failed; with nothing else changed they worked."
@@ -24,8 +18,9 @@ def find(seen: Seen) -> list[Draft]:
         if failed.is_edit and failed.has_failed and failed.call.file:
             later = (one for one in actions[place + 1 : place + 1 + MAX_LATER] if one.is_edit and one.has_succeeded)
             worked = next((one for one in later if one.call.file == failed.call.file), None)
-            if worked is not None and _differ_in_blanks(_replaced(failed), _replaced(worked)):
-                text = _told(failed.call.file, _replaced(failed), _replaced(worked))
+            wrong, right = _replaced(failed), _replaced(worked) if worked is not None else ""
+            if worked is not None and wrong != right and wrong.split() == right.split() != []:
+                text = _told(failed.call.file, wrong, right)
                 return [Draft("failure", text, [failed.call], witnesses=[worked.call])]
     return []
 
@@ -47,7 +42,3 @@ def _indent(line: str) -> str:
 
 def _replaced(action: Action) -> str:
     return next((text for name in _REPLACED if isinstance(text := action.input.get(name), str)), "")
-
-
-def _differ_in_blanks(one: str, other: str) -> bool:
-    return one != other and bool(one.strip()) and one.split() == other.split()

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
-from howcome.learn.draft import Draft
-from howcome.learn.shell import commands
-from howcome.learn.sources.seen import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from howcome.learn.actions import Action
-    from howcome.learn.shell import Command
-    from howcome.learn.sources.seen import Seen
-
-MAX_LATER = 12
-"""Calls after a failure among which its mending is looked for."""
+from howcome.learn.actions import Action
+from howcome.learn.command_runs import MAX_LATER
+from howcome.learn.shell import Command, commands
+from howcome.learn.sources.seen import Draft, Seen, one_line
 
 MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _ONE_OF_ITS_KIND = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{7,40}\b|\d{3,}")
@@ -34,7 +25,8 @@ def find(seen: Seen) -> list[Draft]:
         if not failed.is_shell or not failed.has_failed or failed.result is None or failed.output.startswith(NOT_RUN):
             continue
         ran = [command for command in commands(failed.command) if command.program not in LOOKING]
-        line = complaint(failed.output, is_hooked=bool(ran) and _subcommand(ran[-1]) in HOOKED)
+        is_hooked = bool(ran) and " ".join(ran[-1].name.split()[:2]) in HOOKED
+        line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
         mended = _otherwise(ran[-1], later) if is_general and line else None
@@ -46,10 +38,6 @@ def find(seen: Seen) -> list[Draft]:
     return found
 
 
-def _subcommand(command: Command) -> str:
-    return " ".join(command.name.split()[:2])
-
-
 def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
     """The same command in other words, before any file was changed, where one sees what is different."""
     shown = one_line(str(was), MAX_COMMAND_CHARS)
@@ -58,11 +46,8 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
             return None
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
+            is_other = is_wrapped or (now.name == was.name and now.words != was.words)
             worked = one_line(str(now), MAX_COMMAND_CHARS)
-            if (
-                worked != shown
-                and not is_unchecked(now.words)
-                and (is_wrapped or (now.name == was.name and now.words != was.words))
-            ):
+            if is_other and worked != shown and not is_unchecked(now.words):
                 return f"`{worked}` worked.", action
     return None

@@ -5,18 +5,13 @@ No guess, nothing that the agent takes back soon after; of an exchange the last 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from howcome.domain import events, words
-from howcome.learn.draft import MAX_CHARS, Draft, quoted
-from howcome.learn.sources.seen import base_names, is_whole, lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said, Scene
-    from howcome.learn.sources.seen import Seen
+from howcome.domain.stored import StoredEvent
+from howcome.learn.actions import Action
+from howcome.learn.scene import Said, Scene
+from howcome.learn.sources.seen import MAX_CHARS, Draft, Seen, base_names, is_whole, lasting, named, one_line, quoted
 
 MAX_SAID_CHARS = 700
 """What is longer is a report."""
@@ -27,13 +22,18 @@ MAX_SYMPTOM_CHARS = 90
 def find(seen: Seen) -> list[Draft]:
     """The finding of an exchange, where there is one."""
     found = seen.best(_weighed(seen))
-    if found is None:
+    evidence = _evidence(seen.scene, found[1]) if found is not None else None
+    if found is None or evidence is None:
         return []
     line, said = found
-    evidence, change = _evidence(seen.scene, said), _change_after(seen.scene, said)
-    if evidence is None:
-        return []
-    return [Draft("discovery", _text(_symptom(evidence), line, change), [said.event], witnesses=[evidence])]
+    symptom = ""  # what a tool says is the tool's: it would lower whose words the memory is
+    if evidence.kind == events.USER_PROMPT:
+        symptom = f"After {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}: "
+    change = _change_after(seen.scene, said)
+    files = base_names([change.call.file]) if change is not None else []
+    tail = f" Then changed: {files[0]}." if files and files[0] not in line else ""
+    text = f"{symptom}{one_line(line, MAX_CHARS - len(symptom) - len(tail))}{tail}"
+    return [Draft("discovery", text, [said.event], witnesses=[evidence])]
 
 
 def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
@@ -45,19 +45,9 @@ def _weighed(seen: Seen) -> Iterator[tuple[float, str, Said]]:
         least = 1 if _change_after(seen.scene, said) is not None else 2
         names = 1 if evidence.kind == events.USER_PROMPT else 2
         for line in lasting(said):
-            strength = _strength(line)
+            strength = 2 if words.has(line, "blames") else int(words.has(line, "causes"))
             if strength >= least and is_whole(line) and named(line) >= names and not seen.is_taken_back(line, said):
                 yield 1000.0 * strength + said.place + 0.1 * named(line), line, said
-
-
-def _text(symptom: str, line: str, change: Action | None) -> str:
-    files = base_names([change.call.file]) if change is not None else []
-    tail = f" Then changed: {files[0]}." if files and files[0] not in line else ""
-    return f"{symptom}{one_line(line, MAX_CHARS - len(symptom) - len(tail))}{tail}"
-
-
-def _strength(line: str) -> int:
-    return 2 if words.has(line, "blames") else int(words.has(line, "causes"))
 
 
 def _change_after(scene: Scene, said: Said) -> Action | None:
@@ -72,10 +62,3 @@ def _evidence(scene: Scene, said: Said) -> StoredEvent | None:
     before = reversed(scene.exchange.all_events[: said.place])
     found = next((event for event in before if event.kind in kinds), None)
     return None if found is None or found.kind == events.ASSISTANT_TEXT else found
-
-
-def _symptom(evidence: StoredEvent) -> str:
-    """What the user said of it."""
-    if evidence.kind != events.USER_PROMPT:
-        return ""  # what a tool says is the tool's: it would lower whose words the memory is
-    return f"After {quoted(one_line(evidence.text or '', MAX_SYMPTOM_CHARS))}: "

@@ -5,13 +5,8 @@ from __future__ import annotations
 import re
 
 from howcome.domain.sentences import sentences
-from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import MIN_LASTING_CHARS, base_names, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.actions import Action
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.actions import Action
+from howcome.learn.sources.seen import MIN_LASTING_CHARS, Draft, Seen, base_names, named, one_line
 
 MAX_FROM_ONE, MAX_TEXT_CHARS = 2, 260
 _INSTRUCTIONS = re.compile(

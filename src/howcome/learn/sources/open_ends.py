@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from howcome.domain import words
-from howcome.learn.draft import Draft
-from howcome.learn.sources.seen import lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from howcome.learn.actions import Action
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.actions import Action
+from howcome.learn.scene import Said
+from howcome.learn.sources.seen import Draft, Seen, lasting, named, one_line
 
 MAX_TEXT_CHARS, MAX_HEAD_CHARS = 240, 30
 _LISTS = frozenset(("todowrite", "update_plan", "write_todos"))
@@ -21,15 +16,14 @@ _DONE = frozenset(("completed", "done", "cancelled"))
 
 def find(seen: Seen) -> list[Draft]:
     """Open ends of the session's last exchange."""
-    if seen.later:
+    if not seen.is_last:
         return []
     lists = [action for action in seen.scene.actions if action.tool in _LISTS]
     left = [one for one in todos_left(lists) if not seen.is_repeated(one, lists[-1].call)]
     if left:
         return [Draft("context", f"Left to do: {one_line('; '.join(left), MAX_TEXT_CHARS)}", [lists[-1].call])]
     final = [said for said in seen.replies if said.is_final]
-    told = [(said, text) for said in final[-1:] for text in _opened(said)]
-    best = seen.best((float(named(text)), text, said) for said, text in told)
+    best = seen.best((float(named(text)), text, said) for said in final[-1:] for text in _opened(said))
     return [Draft("context", one_line(best[0], MAX_TEXT_CHARS), [best[1].event])] if best is not None else []
 
 
@@ -53,11 +47,8 @@ def _opened(said: Said) -> Iterator[str]:
 
 def todos_left(actions: Sequence[Action]) -> list[str]:
     """The items that are not done of the last list among some calls."""
-    lists = [action for action in actions if action.tool in _LISTS]
-    if not lists:
-        return []
-    action = lists[-1]
-    items = action.input.get("todos") or action.input.get("plan")
+    last = next((action.input for action in reversed(actions) if action.tool in _LISTS), {})
+    items = last.get("todos") or last.get("plan")
     listed = [one for one in items if isinstance(one, dict)] if isinstance(items, list) else []
     left = []
     for one in listed:

@@ -12,13 +12,8 @@ from math import ceil
 from howcome.domain import words
 from howcome.domain.events import ORIGIN_ASSISTANT
 from howcome.domain.sentences import without_markdown
-from howcome.learn.draft import Draft, quoted
-from howcome.learn.sources.seen import count_words, is_whole, lasting, named, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.learn.scene import Said
-    from howcome.learn.sources.seen import Seen
+from howcome.learn.scene import Said
+from howcome.learn.sources.seen import Draft, Seen, count_words, is_whole, lasting, named, one_line, quoted
 
 MAX_FROM_ONE = 5
 MIN_PLAN_CHARS = 400
@@ -61,21 +56,14 @@ def _of(seen: Seen, said: Said) -> list[Draft]:
     for place, text in enumerate(lines[: max(FIRST_LINES, ceil(len(lines) * FIRST_SHARE))]):
         weight = 0.4 * named(text) + 1.2 * words.has(text, "reasons") + 0.6 * words.has(text, "blames") - 0.01 * place
         weight += 0.5 * is_whole(text)
-        if (
-            weight >= MIN_WEIGHT
-            and len(text) <= MAX_TEXT_CHARS
-            and count_words(text) >= MIN_WORDS
-            and (words.has(text, "reasons") or words.has(text, "causes"))
-            and not words.has(text, "before")  # what the plan is about to change
-            and not (text[0] in "`(" or text[0].islower())
-        ):
-            weighed.append((weight, place, text))
-    weighed.sort(key=lambda one: (-one[0], one[1]))
-    own = (text for _, _, text in weighed if said.is_user or not seen.is_repeated(text, said.event))
-    return [
-        Draft(_type(text), f"{head}: {text}", [said.event], origin=ORIGIN_ASSISTANT)
-        for text in islice(own, MAX_FROM_ONE)
-    ]
+        is_sized = len(text) <= MAX_TEXT_CHARS and count_words(text) >= MIN_WORDS
+        is_borne_out = words.has(text, "reasons") or words.has(text, "causes")
+        is_part = words.has(text, "before") or text[0] in "`(" or text[0].islower()  # or what is about to change
+        if weight >= MIN_WEIGHT and is_sized and is_borne_out and not is_part:
+            weighed.append((-weight, place, text))
+    own = (text for *_, text in sorted(weighed) if said.is_user or not seen.is_repeated(text, said.event))
+    told = ((_type(text), f"{head}: {text}") for text in islice(own, MAX_FROM_ONE))
+    return [Draft(kind, text, [said.event], origin=ORIGIN_ASSISTANT) for kind, text in told]
 
 
 def _type(text: str) -> str:

@@ -1,27 +1,22 @@
-"""An exchange with its neighbours, as every source looks at it; and what tells lasting sentences from passing ones."""
+"""An exchange with its neighbours, as every source looks at it; what it proposes; what tells lasting sentences."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from howcome.domain import events, words
+from howcome.domain import candidates, events, words
+from howcome.domain.candidates import Candidate
+from howcome.domain.events import squeeze
 from howcome.domain.sentences import without_markdown
+from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
 from howcome.learn import anchors
-from howcome.learn.base import LOOKAHEAD
-from howcome.learn.scene import Scene, scene_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from howcome.domain.sentences import Sentence
-    from howcome.domain.stored import StoredEvent
-    from howcome.learn.actions import Action
-    from howcome.learn.base import Exchange
-    from howcome.learn.scene import Said
+from howcome.learn.actions import Action
+from howcome.learn.base import LOOKAHEAD, Exchange
+from howcome.learn.scene import Said, Scene, scene_of
 
 MIN_LASTING_CHARS = 25
 STEM_CHARS = 6
@@ -73,22 +68,25 @@ class Seen:
     Attributes:
         scene: What was said and done in it.
         before: The exchange before it, None where the stream begins with it.
-        later: Those after it, as far as one may look.
+        is_last: Whether there is none after it.
     """
 
-    __slots__ = ("_earlier", "_retractions", "before", "later", "scene")
+    __slots__ = ("_earlier", "_later", "_retractions", "before", "is_last", "scene")
 
     def __init__(self, exchange: Exchange, earlier: Sequence[Exchange], later: Sequence[Exchange]) -> None:
         self.scene, self._earlier = scene_of(exchange), earlier
         self.before = scene_of(earlier[-1]) if earlier else None
-        self.later = _Later(later)
+        self._later, self.is_last = later, not later
         self._retractions: list[tuple[int, set[str]]] | None = None
+
+    def later(self, count: int) -> Iterator[Scene]:
+        """The next few exchanges, as far as one may look."""
+        return map(scene_of, self._later[:count])
 
     @property
     def words(self) -> Said | None:
         """What the user said to begin the exchange."""
-        found = self.scene.user_said() if self.scene.exchange.prompt is not None else []
-        return found[0] if found else None
+        return next(iter(self.scene.user_said()), None) if self.scene.exchange.prompt is not None else None
 
     @property
     def replies(self) -> list[Said]:
@@ -101,8 +99,8 @@ class Seen:
         prompt = self.scene.exchange.prompt
         if prompt is None or prompt.tool is None or self.before is None:
             return None
-        called = [one for one in self.before.actions if one.has_failed and one.call.tool == prompt.tool]
-        return called[-1] if called else None
+        called = (one for one in reversed(self.before.actions) if one.has_failed and one.call.tool == prompt.tool)
+        return next(called, None)
 
     @property
     def interrupted(self) -> Action | None:
@@ -116,18 +114,15 @@ class Seen:
     @property
     def answered(self) -> Said | None:
         """What the agent had said last before these words."""
-        said = replies_of(self.before) if self.before is not None else []
-        return said[-1] if said else None
+        return next(reversed(replies_of(self.before)), None) if self.before is not None else None
 
     def best(self, weighed: Iterable[tuple[float, str, Said]]) -> tuple[str, Said] | None:
         """The weightiest of some lines that the agent said, but for those that a page or a tool had said before it.
 
         A page can ask an agent to write something down: what the agent then repeats is as trusted as the page.
         """
-        for _, line, said in sorted(weighed, key=lambda one: -one[0]):
-            if not self.is_repeated(line, said.event):
-                return line, said
-        return None
+        ranked = ((line, said) for _, line, said in sorted(weighed, key=lambda one: -one[0]))
+        return next((one for one in ranked if not self.is_repeated(one[0], one[1].event)), None)
 
     def is_repeated(self, line: str, said_in: StoredEvent) -> bool:
         """Whether a page, a tool or a task said a line before anybody of the conversation did, and before an event."""
@@ -146,36 +141,19 @@ class Seen:
 
     def is_changed_later(self, line: str) -> bool:
         """Whether a change that follows soon touches what a line names: how things are is then how they were."""
-        names = {name.strip("`()") for name in anchors.STRONG.findall(line)} - {""}
-        changes = (one for scene in self.later.first(LOOKAHEAD) for one in scene.actions if one.is_edit)
+        names = {name.strip("`()") for name in anchors.names_in(line)} - {""}
+        changes = (one for scene in self.later(LOOKAHEAD) for one in scene.actions if one.is_edit)
         return any(name in (one.call.text or "") for one in changes for name in names)
 
     def is_taken_back(self, line: str, said: Said) -> bool:
         """Whether the agent says soon after that it was wrong about the same things."""
         if self._retractions is None:
-            later = (one for scene in self.later.first(TAKEN_BACK_WITHIN) for one in replies_of(scene))
-            told = [(one.place, one.text) for one in self.replies] + [(_LATER, one.text) for one in later]
-            self._retractions = [
-                (place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in told if words.begins(text, "retracts")
-            ]
+            later = (one for scene in self.later(TAKEN_BACK_WITHIN) for one in replies_of(scene))
+            told = [*((one.place, one.text) for one in self.replies), *((_LATER, one.text) for one in later)]
+            back = ((place, text) for place, text in told if words.begins(text, "retracts"))
+            self._retractions = [(place, stems(text[:MAX_RETRACTION_CHARS])) for place, text in back]
         wanted = stems(line)
         return any(place > said.place and len(wanted & about) >= SHARED_STEMS for place, about in self._retractions)
-
-
-class _Later:
-    """The scenes of later exchanges, read when they are asked for."""
-
-    __slots__ = ("_exchanges",)
-
-    def __init__(self, exchanges: Sequence[Exchange]) -> None:
-        self._exchanges = exchanges
-
-    def __bool__(self) -> bool:
-        return bool(self._exchanges)
-
-    def first(self, count: int) -> Iterable[Scene]:
-        """The next few."""
-        return (scene_of(exchange) for exchange in self._exchanges[:count])
 
 
 def replies_of(scene: Scene) -> list[Said]:
@@ -186,21 +164,15 @@ def replies_of(scene: Scene) -> list[Said]:
 def lasting(said: Said) -> list[str]:
     """The sentences of a text that say something by themselves: no lists' heads, steps, guesses, questions."""
     if said.lasting is None:
-        said.lasting = _lasting(said.sentences)
+        said.lasting = [sentence.text for sentence in said.sentences if _lasts(sentence.text)]
     return said.lasting
 
 
-def _lasting(told: Iterable[Sentence]) -> list[str]:
-    found = []
-    for sentence in told:
-        line = sentence.text
-        if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
-            continue
-        if words.begins(line, "narrates", "dangles", "passes"):
-            continue
-        if not words.has(line, "guesses") and not is_of_the_moment(line):
-            found.append(line)
-    return found
+def _lasts(line: str) -> bool:
+    if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
+        return False
+    passes = words.begins(line, "narrates", "dangles", "passes") or words.has(line, "guesses")
+    return not passes and not is_of_the_moment(line)
 
 
 def is_of_the_moment(line: str) -> bool:
@@ -256,7 +228,7 @@ def stems(text: str) -> set[str]:
 
 def named(text: str) -> int:
     """How many names of a project (identifiers, files, flags) a text has, `MAX_NAMES` at most."""
-    return min(MAX_NAMES, len(set(anchors.STRONG.findall(text)))) if anchors.may_be_strong(text) else 0
+    return min(MAX_NAMES, len(set(anchors.names_in(text))))
 
 
 def one_line(text: str, limit_chars: int) -> str:
@@ -277,3 +249,48 @@ def one_line(text: str, limit_chars: int) -> str:
 def base_names(files: Iterable[str | None]) -> list[str]:
     """Files without their folders, each once."""
     return list(dict.fromkeys(file.replace("\\", "/").rpartition("/")[2] for file in files if file))
+
+
+MAX_CHARS = 300
+"""A memory says one thing."""
+
+MAX_CITED = 3
+_PLAIN = '"'
+
+
+class Draft:
+    """A memory as a source proposes it.
+
+    Attributes:
+        sources: The events whose words it is made of: they say its origin and its time.
+        witnesses: Events that bear it out.
+        subject: What a later word of the same kind would be about, "" where nothing tells.
+        origin: Whose words they are, where that is not who said the events.
+    """
+
+    __slots__ = ("origin", "sources", "subject", "text", "type", "witnesses")
+
+    def __init__(
+        self,
+        type: str,
+        text: str,
+        sources: Sequence[StoredEvent],
+        *,
+        witnesses: Sequence[StoredEvent] = (),
+        subject: str = "",
+        origin: str | None = None,
+    ) -> None:
+        self.type, self.text, self.sources, self.witnesses = type, squeeze(text, MAX_CHARS), sources, witnesses
+        self.subject, self.origin = subject, origin
+
+    def candidate_of(self, source: str) -> Candidate:
+        """The candidate that a source of this name proposes with it."""
+        cited = [event.id for event in (*self.sources, *self.witnesses)][:MAX_CITED]
+        origin = self.origin or candidates.least_trusted(event.origin for event in self.sources)
+        ts_ms = max((event.ts_ms or event.order_ms for event in self.sources), default=0)
+        return Candidate(self.type, self.text, cited, origin, ts_ms, subject=self.subject, source=source)
+
+
+def quoted(text: str) -> str:
+    """Words as somebody's: in quotes that no code has."""
+    return f"“{text.strip().replace('“', _PLAIN).replace('”', _PLAIN)}”"
