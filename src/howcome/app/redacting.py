@@ -11,8 +11,8 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from howcome.clients import spool
 from howcome.clients.records import ReaderState
@@ -22,13 +22,9 @@ from howcome.files import replacing, settle
 from howcome.ingest.file_pass import WITHHELD, kept
 from howcome.ingest.writer import Preparer
 from howcome.learn.run import memory_digest
+from howcome.redact.gate import Gate
 from howcome.redact.version import RULES_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.redact.gate import Gate
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 BACKUPS = "backups"
 """The folder of the store's backups: exports and whole databases."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from howcome.app.clock import now_ms
+from howcome.app.projects import Projects
+from howcome.memory.remember import Memories
 from howcome.memory.syncing import Sync
 from howcome.memory.team import Team
 from howcome.memory.team_server import TeamServer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from howcome.app.projects import Projects
-    from howcome.memory.remember import Memories
-    from howcome.settings import Settings
-    from howcome.store.base import Store
+from howcome.settings import Settings
+from howcome.store.base import Store
 
 LOOK_S = 5.0
 """How long git is asked what the projects' repositories show, by which other machines know them."""

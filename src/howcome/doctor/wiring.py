@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from howcome import wiring as lifecycle
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
+from howcome.doctor.base import Machine
 from howcome.doctor.facts import edit, quoted
 from howcome.wiring.atomic_files import decoded
 from howcome.wiring.commands import LAUNCHERS, is_server, without_guard
 from howcome.wiring.json_text import JsonText, value_at
 from howcome.wiring.parts import Merged, Whole
-
-if TYPE_CHECKING:
-    from howcome.doctor.base import Machine
 
 
 class ServerEntry(NamedTuple):

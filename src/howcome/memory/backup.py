@@ -11,20 +11,15 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from howcome.domain.memories import HAND, RULES, MemoryFilter
+from howcome.domain.memories import HAND, RULES, Memory, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
 from howcome.memory.export import exported, stone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from howcome.domain.memories import Memory
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 FOLDER = "backups"
 KEPT = 7

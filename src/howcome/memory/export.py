@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from howcome.domain.memories import HAND, MemoryFilter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
-    from howcome.store.base import Store
+from howcome.domain.memories import HAND, Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.store.base import Store
 
 EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1

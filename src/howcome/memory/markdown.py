@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import NamedTuple
 
-from howcome.domain.memories import KEY_BYTES, OPEN, TYPES
+from howcome.domain.memories import KEY_BYTES, OPEN, TYPES, Memory
 from howcome.domain.times import iso_day
 from howcome.errors import NotFoundError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from howcome.domain.memories import Memory
-    from howcome.memory.remember import Memories
+from howcome.memory.remember import Memories
 
 HEAD = "# Memories"
 _NOTE = (

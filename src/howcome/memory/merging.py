@@ -7,14 +7,11 @@ later word of each part, whoever merges and in whatever order. A purged one is a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Record = dict[str, Any]
-    Known = Mapping[str, Any]
+Record = dict[str, Any]
+Known = Mapping[str, Any]
 
 REGISTERS: Mapping[str, tuple[str, ...]] = {
     "life": ("deleted_ms", "wrong_ms", "gone_ms"),

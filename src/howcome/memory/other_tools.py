@@ -9,19 +9,16 @@ import json
 import os
 import re
 import sqlite3
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from howcome.domain.events import ORIGIN_ASSISTANT, ORIGIN_USER
 from howcome.domain.memories import KEY_BYTES, MAX_TEXT_CHARS, OPEN
 from howcome.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
 
 MAX_FILES, MAX_FILE_BYTES = 20_000, 1 << 20
 _TYPES = {

@@ -9,15 +9,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from glob import glob
 
 from howcome.clients.git import GitError, git
 from howcome.errors import SyncError, UsageError
 from howcome.files import read_plain
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BRANCH = "refs/heads/howcome"
 GIT_LIMIT_S = 120.0

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from hashlib import blake2b
 from importlib.util import find_spec
+from typing import Any
 
 from howcome.errors import MissingError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 PACKAGE = "cryptography"
 PADDED_BYTES = 512

@@ -11,14 +11,16 @@ import fcntl
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from howcome.clients.decode import decode_record
 from howcome.domain.events import PUSHED_ORIGINS
 from howcome.domain.identity import Repository
-from howcome.domain.memories import HAND
+from howcome.domain.memories import HAND, Memory
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError, SyncError, UsageError
 from howcome.files import read_plain, write_whole
@@ -26,20 +28,12 @@ from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, MARK, exported, store_id
-from howcome.memory.merging import REGISTERS, agreed, alike, is_stone, merged, stamped, values, without_none
+from howcome.memory.merging import REGISTERS, Record, agreed, alike, is_stone, merged, stamped, values, without_none
 from howcome.memory.remember import Memories
 from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
 from howcome.memory.sealing import Key
 from howcome.memory.text import is_clean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory
-    from howcome.memory.merging import Record
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 FOLDER = "sync"
 KEY, REMOTE, STATE, LOCK, GIT = "key", "remote", "state.json", "lock", "git"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from howcome.clients.git import GitError, git
 from howcome.clients.projects import top_of
 from howcome.domain.events import PUSHED_ORIGINS
-from howcome.domain.memories import HAND, MemoryFilter
+from howcome.domain.memories import HAND, Memory, MemoryFilter
 from howcome.domain.stored import Scope
+from howcome.domain.team_records import Record
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
@@ -21,15 +24,7 @@ from howcome.memory.reports import ImportReport
 from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.team_records import Record
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
 STATE = "shared.json"

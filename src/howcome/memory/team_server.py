@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlsplit
 
 from howcome.clients.spool import locked
-from howcome.domain.memories import IMPORTED
+from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
 from howcome.errors import HowcomeError, StoreLockedError, UsageError
@@ -22,19 +24,12 @@ from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, store_id
+from howcome.memory.remember import Memories
 from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people, line_of
 from howcome.memory.team_wire import TeamWire, batches, digest_of
 from howcome.memory.text import owner
 from howcome.providers.http_post import LOOPBACK, in_one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory, Review
-    from howcome.memory.remember import Memories
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 MEMBERSHIP = "team.json"
 """The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""

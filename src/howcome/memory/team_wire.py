@@ -5,18 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
-from howcome.domain.team_records import MAX_RECORDS
+from howcome.domain.team_records import MAX_RECORDS, Record
 from howcome.errors import ProviderError, SyncError
 from howcome.providers.http_post import Endpoint, RefusedError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from howcome.domain.team_records import Record
 
 ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from howcome.clients.decode import clean_text
 from howcome.domain import memories
 from howcome.domain.memories import Memory
 from howcome.errors import UsageError
 from howcome.redact.private_spans import strip_private
-
-if TYPE_CHECKING:
-    from howcome.redact.redactor import Redactor
+from howcome.redact.redactor import Redactor
 
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""

@@ -10,10 +10,12 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from howcome.app import App
 from howcome.clients.registry import histories
 from howcome.domain.candidates import told
+from howcome.domain.memories import Memory
+from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.files import write_whole
 from howcome.wiring import GRADUATED, wired_parts
@@ -22,11 +24,6 @@ from howcome.wiring.commands import howcome_home
 from howcome.wiring.engine import FileReport, install, uninstall
 from howcome.wiring.install_record import Owner
 from howcome.wiring.parts import ENTRY, Merged, TextBlock, block, found_in
-
-if TYPE_CHECKING:
-    from howcome.app import App
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
 
 CLAUDE, AGENTS, MEMORY = "CLAUDE.md", "AGENTS.md", "MEMORY.md"
 REFUSED = "graduation.json"
