@@ -60,9 +60,6 @@ def open_app(
         embedder: One that is loaded already, instead of that of the settings.
         opener: What opens that of the settings when it is needed, instead of `providers.embed.open_embedder`.
         is_embedded: Whether it is the one in `settings.home`, even if commands use one on a server.
-
-    Raises:
-        StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
     from howcome.redact.gate import Gate
 

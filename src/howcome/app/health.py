@@ -40,19 +40,11 @@ class Health:
         return self._store.place, self._store.folder, sizes, self._store.describe()
 
     def require_writable(self) -> None:
-        """Writes nothing, in a transaction.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Writes nothing, in a transaction; StoreError where it cannot be written."""
         self._store.injections.record("", "", 0)
 
     def read_some(self) -> dict[str, int]:
-        """Reads some of each kind of rows; the counts.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """Reads some of each kind of rows; the counts."""
         self.sources()
         self._store.accounts.kinds()
         self._store.log.events([self._store.log.last_position()], with_text=True)

@@ -100,11 +100,7 @@ class Indexing:
         return self._store.index.weigh(()).totals["events"]
 
     def try_out(self) -> None:
-        """One question to each part of it.
-
-        Raises:
-            IndexDamagedError: it cannot be read.
-        """
+        """One question to each part of it; IndexDamagedError where it cannot be read."""
         from howcome.domain.stored import Filter, Scope
 
         words, wanted = dict.fromkeys(self._store.index.analyze("howcome"), 1.0), Filter(Scope.everything())
@@ -141,11 +137,7 @@ class Indexing:
         return added
 
     def turns_to_embed(self) -> int | None:
-        """How many turns are to be embedded; None when nothing embeds.
-
-        Raises:
-            ProviderError: the settings name an embedder that cannot be had.
-        """
+        """How many turns are to be embedded; None when nothing embeds."""
         self._models.open_vectors(build=True)
         index = self._models.vector_index
         return None if index is None else self.turns_without(index.model)

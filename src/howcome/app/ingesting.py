@@ -139,9 +139,5 @@ class Ingesting:
             self.shorten(days, rest)
 
     def vacuum(self) -> None:
-        """Writes the database anew without gaps.
-
-        Raises:
-            StoreError: there is no room for it; StoreLockedError: another process is in the way.
-        """
+        """Writes the database anew without gaps."""
         self._store.purging.vacuum()

@@ -68,11 +68,7 @@ class Remembering(Memories):
         return self._store.reviews.states(rows)
 
     def set_back(self, before: States, after: States) -> None:
-        """Takes a change back: all is as it was before, and a memory that the change added is forgotten.
-
-        Raises:
-            UsageError: somebody has changed it again since.
-        """
+        """Takes a change back: all is as it was before, and a memory that the change added is forgotten."""
         if not self._store.reviews.set_back(before, after, now_ms()):
             raise UsageError("somebody has changed it since; nothing was taken back")
 

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Literal
 
 from howcome.app import App, open_app
@@ -69,11 +69,7 @@ def free_bytes(folder: str) -> int:
 class Machine:
     """The machine as the checks see it. The store is opened when first asked for, and never created.
 
-    Args:
-        environment: Variables of the user's shell.
-        deep: Whether checks may read all of the store.
-        disk_free: Bytes free in a folder.
-        mounts: The file that lists mounted file systems, in the format of /proc/mounts.
+    With `deep` checks may read all of the store; `mounts` is a file in the format of /proc/mounts.
     """
 
     def __init__(
@@ -130,11 +126,7 @@ class Machine:
     ) -> Done:
         """A process to its end, with all that it started; stopped at its limit.
 
-        Args:
-            words: The program and its arguments.
-            data: Its standard input, which ends there; what fits a pipe (16 KB).
-            environment: Variables beside the user's.
-            limit_s: When it is stopped, in seconds.
+        `data` is its standard input and must fit a pipe (16 KB); `environment` are variables beside the user's.
         """
         variables = {**self.environment, **(environment or {})}
         variables.pop(ACTIVE, None)  # with it a hook does nothing, and that is not what is asked here
@@ -165,6 +157,19 @@ class Machine:
         except SettingsError as error:
             self.settings_problem = error
             return Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
+
+
+Check = Callable[[Machine], list[Finding]]
+
+
+def of_store(check: Callable[[Machine, App], list[Finding]]) -> Check:
+    """A check of a store that is open; where there is none, `check_store` says so."""
+
+    @wraps(check)
+    def checked(machine: Machine) -> list[Finding]:
+        return check(machine, machine.app) if machine.app is not None else []
+
+    return checked
 
 
 _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool", "install", "--force")}

@@ -32,11 +32,7 @@ CONFIG_NAME = "config.toml"
 
 
 def back_up_memories(store: Store, home: str, now_ms: int) -> bool:
-    """Writes today's backup (UTC) unless there is one; whether it did.
-
-    Raises:
-        OSError: it cannot be written, or is not what was written; nothing of before is lost.
-    """
+    """Writes today's backup (UTC) unless there is one; whether it did. Nothing of before is lost by an OSError."""
     day = time.strftime("%Y-%m-%d", time.gmtime(now_ms / 1000))
     folder = os.path.join(home, FOLDER)
     if store.is_read_only or os.path.exists(_path(folder, MEMORIES, day)):
@@ -71,11 +67,7 @@ def is_overdue(store: Store, home: str, now_ms: int) -> bool:
 
 
 def purge_from_backups(home: str, memory: Memory) -> None:
-    """Leaves of a memory in every backup what is left of it in the rows: a stone.
-
-    Raises:
-        StoreError: a backup cannot be written anew.
-    """
+    """Leaves of a memory in every backup what is left of it in the rows: a stone."""
     folder = os.path.join(home, FOLDER)
     try:
         for name in _names(folder, MEMORIES):

@@ -53,12 +53,9 @@ class MemoryImport:
         self._report = ImportReport()
 
     def run(self, values: Iterable[tuple[int, object]], outside: Mapping[bytes, bytes]) -> ImportReport:
-        """Every line in its order, so that what is superseded comes before what supersedes it.
+        """Every line in its order, so that what is superseded comes before what supersedes it; see `require_head`.
 
         `outside` are keys of earlier imports' lines, and those that their memories have here.
-
-        Raises:
-            UsageError: the first line is not the head of an export that this version can read.
         """
         lines = iter(values)
         self._outside.update(outside)
@@ -182,11 +179,7 @@ class MemoryImport:
 
 
 def require_head(first: Sequence[tuple[int, object]]) -> None:
-    """Refuses what is no export, by its first line (none when it is empty), before anything is done with it.
-
-    Raises:
-        UsageError: it is not the head of an export that this version can read.
-    """
+    """Refuses what is no export of a version that is known here, by its first line (none when it is empty)."""
     if not first:
         raise UsageError("this is no export: it is empty")
     [(_, value)] = first

@@ -46,11 +46,7 @@ def written(memories: Iterable[Memory]) -> Iterator[str]:
 
 
 def read(lines: Iterable[str]) -> Iterator[Line]:
-    """What a file says.
-
-    Raises:
-        UsageError: it is no such file.
-    """
+    """What a file says; UsageError where it is no such file."""
     number, held, project = 0, "", ""
     for at, line in enumerate(lines, 1):
         if at == 1 and line.strip() != HEAD:

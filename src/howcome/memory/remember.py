@@ -34,11 +34,9 @@ MAX_COMPARED = 20_000
 class Memories:
     """Every way in which memories are written and read by hand.
 
-    Args:
-        store: Where they are kept.
-        now_ms: The clock, UTC milliseconds.
-        root_of: The root of the project that a folder belongs to, as searches find it.
-        beside: What a new memory repeats, supersedes and contradicts, of some; None: only equal words are known again.
+    A `prefix` is any unique beginning of an id: NotFoundError says that there is no such memory, or several. OwnerError
+    says that another agent owns it. `root_of` gives the root of the project that a folder belongs to, as searches find
+    it; `beside` what a new memory repeats, supersedes and contradicts, of some (None: only equal words are known).
     """
 
     def __init__(
@@ -67,15 +65,8 @@ class Memories:
     ) -> tuple[Memory, bool]:
         """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
 
-        Args:
-            text: At most `memories.MAX_TEXT_CHARS`; secrets in it are redacted.
-            type: One of `memories.TYPES`.
-            project: A folder of the project it holds in; None: everywhere.
-            also: Folders of other projects that it holds in, too.
-            agent: Who owns it.
-            evidence: Ids of events (any unique beginning) that bear it out.
-            status: One of `memories.STATUSES`.
-            origin: Whose words it is.
+        `project` is a folder of the project it holds in (None: everywhere), `also` are folders of others. `evidence`
+        are ids of events (any unique beginning) that bear it out.
 
         Raises:
             UsageError: an argument that cannot be used.
@@ -117,8 +108,6 @@ class Memories:
         nothing is superseded: only what `supersedes` the old one's row has taken its place.
 
         Raises:
-            NotFoundError: no such memory, or several.
-            OwnerError: another agent owns it.
             UsageError: it is not live, or there is nothing to change.
         """
         found = self._owned(prefix, agent, is_person=is_person)
@@ -130,7 +119,7 @@ class Memories:
         if found.is_outside and not is_person and (text or type or also):
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
         if text is None and type is None:
-            return self._set(found, status, also, left)
+            return self._set_in_place(found, status, also, left)
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
@@ -149,14 +138,18 @@ class Memories:
         )
         return self._keep(new)[0]
 
-    def _set(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
+    def _set_in_place(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
         if also or left:
             self._store.memories.set_also(found.row, also, left, self._now_ms())
         elif status is None:
             raise UsageError("nothing to change: give a new text, a type, a status or another project")
         if status is not None:
             self._store.memories.set_status(found.row, status, self._now_ms())
-        return self._store.memories.by_row([found.row])[found.row]
+        return self._again(found)
+
+    def _again(self, memory: Memory) -> Memory:
+        """A memory as it is now."""
+        return self._store.memories.by_row([memory.row])[memory.row]
 
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
@@ -164,10 +157,6 @@ class Memories:
         """Takes a memory out of every search; `restore` brings it back. What was kept by hand gets back its place.
 
         With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
-
-        Raises:
-            NotFoundError: no such memory, or several.
-            OwnerError: another agent owns it.
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
@@ -175,13 +164,12 @@ class Memories:
             for older in self._store.memories.by_row([found.supersedes or 0]).values():
                 if found.source != memories.HAND and older.source == memories.HAND:
                     give_back(self._store, older)
-        return self._store.memories.by_row([found.row])[found.row]
+        return self._again(found)
 
     def restore(self, prefix: str) -> Memory:
         """Brings back a memory that was forgotten, or whose place was taken by what is not live any more.
 
         Raises:
-            NotFoundError: no such memory, or several.
             UsageError: it was purged, what took its place is live, or one that says the same is.
         """
         found = self.get(prefix)
@@ -193,7 +181,7 @@ class Memories:
             self._store.memories.set_deleted(found.row, None)
         if found.superseded_by is not None and not give_back(self._store, found) and found.deleted_ms is None:
             raise UsageError(f"{found.id} is superseded: {instead(self._store, found)}, or forget that first")
-        return self._store.memories.by_row([found.row])[found.row]
+        return self._again(found)
 
     def purge(self, prefix: str) -> PurgeReport:
         """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
@@ -201,14 +189,13 @@ class Memories:
         Its id stays as a stone. Events that said the same words stay as they are and are named.
 
         Raises:
-            NotFoundError: no such memory, or several.
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
         """
         found = self.get(prefix)
         self._store.purging.purge(found.row, self._now_ms())
         report = PurgeReport(found.id, self._store.purging.unseen)
         try:
-            purge_from_backups(os.path.dirname(self._store.path), self._store.memories.by_row([found.row])[found.row])
+            purge_from_backups(os.path.dirname(self._store.path), self._again(found))
             self._look_for(found.text, report)
         except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
             report.is_gone, report.problem = None, str(error)
@@ -235,7 +222,7 @@ class Memories:
             UsageError: an agent says again what somebody called wrong.
         """
         new.text = self._clean(new.text)
-        others = [*self._others(new), *self._wrong_elsewhere(new)] if self._beside is not None else []
+        others = self._others(new) if self._beside is not None else []
         beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
         if beside.same is not None and not beside.same.is_live:
             raise UsageError(f"{beside.same.id} says the same and was called wrong: only a person restores it")
@@ -253,26 +240,24 @@ class Memories:
         return self._store.memories.by_row([added[0].row])[added[0].row], True
 
     def _others(self, new: NewMemory) -> list[Memory]:
-        """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong."""
+        """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong.
+
+        Where an agent wants something kept in all projects, with what was called wrong in any.
+        """
         is_agents = new.origin != events.ORIGIN_USER
         wanted = memories.MemoryFilter(is_global_only=new.project is None, with_forgotten=is_agents)
         roots = [new.project] if new.supersedes is not None else [new.project, *new.also]
         scopes = [Scope.project(None if root is None else self._store.projects.of_root(root)) for root in roots]
         found = {one.row: one for scope in scopes for one in self._store.memories.select(scope, wanted, MAX_COMPARED)}
+        if is_agents and new.project is None:
+            wanted = memories.MemoryFilter(with_forgotten=True)
+            every = self._store.memories.select(Scope.everything(), wanted, MAX_COMPARED)
+            found |= {one.row: one for one in every if one.wrong_ms is not None and one.project is not None}
         return [
             one
             for one in found.values()
             if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
         ]
-
-    def _wrong_elsewhere(self, new: NewMemory) -> list[Memory]:
-        """What was called wrong in any project, where an agent wants something kept in all of them."""
-        if new.project is not None or new.origin == events.ORIGIN_USER:
-            return []
-        found = self._store.memories.select(
-            Scope.everything(), memories.MemoryFilter(with_forgotten=True), MAX_COMPARED
-        )
-        return [one for one in found if one.wrong_ms is not None and one.project is not None and not one.is_outside]
 
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
@@ -307,11 +292,7 @@ class Memories:
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def get(self, prefix: str) -> Memory:
-        """The memory whose id begins so, whatever has become of it.
-
-        Raises:
-            NotFoundError: none, or several (the message names them).
-        """
+        """The memory whose id begins so, whatever has become of it."""
         found = self._store.memories.find(clean_text(prefix))
         if not found:
             raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
@@ -344,7 +325,6 @@ class Memories:
         """A memory that does not fade, and that no distiller supersedes; or one that fades again.
 
         Raises:
-            NotFoundError: no such memory, or several.
             UsageError: it is to be pinned, and is not live.
         """
         found = self.get(prefix)
@@ -352,7 +332,7 @@ class Memories:
             raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
         if (found.pinned_ms is not None) != is_pinned:
             self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
-        return self._store.memories.by_row([found.row])[found.row]
+        return self._again(found)
 
     def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
         """Live memories that have faded and that hardly anybody asked for, those said longest ago first.

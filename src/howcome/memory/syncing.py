@@ -68,15 +68,7 @@ class SyncReport:
 
 
 class Sync:
-    """The memories of one machine and of the others that have the same key.
-
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves, and of which nothing comes.
-        now_ms: The clock.
-    """
+    """The memories of one machine and of the others that have the same key; none of excluded folders goes or comes."""
 
     def __init__(
         self, store: Store, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]
@@ -112,12 +104,7 @@ class Sync:
             yield
 
     def set_up(self, remote: str, key_text: str) -> dict[str, object]:
-        """Looks at the remote, and remembers it and the key ('': this machine's, or a new one) where they fit.
-
-        Raises:
-            SyncError: the remote cannot be reached.
-            UsageError: it is none, another key wrote it, or this machine syncs elsewhere.
-        """
+        """Looks at the remote, and remembers it and the key ('': this machine's, or a new one) where they fit."""
         place, key = normal(remote), Key(key_text or self._key)
         with self._alone():
             if self._remote and (self._remote, self._key) != (place, key.text):
@@ -146,7 +133,6 @@ class Sync:
 
         Raises:
             SyncError: the remote cannot be reached or read; what was done stays, and is not done twice.
-            UsageError: the key is another one, or nothing was set up.
         """
         if not self._remote:
             raise UsageError(NOT_SET_UP)

@@ -1,4 +1,7 @@
-"""A team's memories, as signed files of its repository (`memory/signed_files`): who pulls reviews them first."""
+"""A team's memories, as signed files of its repository (`memory/signed_files`): who pulls reviews them first.
+
+UsageError says that there is no repository, that it is excluded, or what is wrong with a file.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +45,7 @@ class ShareReport:
 
 
 class Team:
-    """The memories of one repository.
-
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves.
-        root_of: The root of the project that a folder belongs to.
-    """
+    """The memories of one repository; of folders of `exclude` none leaves, and `root_of` gives a folder's project."""
 
     def __init__(
         self, store: Store, memories: Memories, home: str, exclude: Sequence[str], root_of: Callable[[str], str]
@@ -68,10 +63,6 @@ class Team:
         """Writes memories of a folder's project into its repository.
 
         Without `prefixes` all that were kept by hand or pinned: what was distilled is shared by its name.
-
-        Raises:
-            UsageError: there is no repository, or it is excluded, or nobody says who the author is.
-            NotFoundError: there is no such memory.
         """
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
@@ -117,11 +108,7 @@ class Team:
 
     # -- taking ----------------------------------------------------------------------------------------------------
     def receive(self, folder: str) -> ImportReport:
-        """Puts what teammates shared on the review list; nothing of it is said unasked before somebody accepts it.
-
-        Raises:
-            UsageError: there is no repository.
-        """
+        """Puts what teammates shared on the review list; nothing of it is said unasked before somebody accepts it."""
         top, root = _top(folder), self._root_of(folder)
         self._state["folders"][top] = _changed_ns(top)
         problems, found = [], {}
@@ -185,9 +172,6 @@ def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Who signed each good file of a repository, and what is wrong with others: form, signature, secrets.
 
     The latter is (file, reason). It needs no store.
-
-    Raises:
-        UsageError: there is no repository.
     """
     good, found, redactor = [], [], Redactor(os.urandom(32))
     for name, data in _files(_top(folder)):
@@ -202,11 +186,7 @@ def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def resolve(folder: str) -> list[str]:
-    """Of files that git could not merge, the side that was written later; both are signed. The files that were changed.
-
-    Raises:
-        UsageError: there is no repository, or a side is not what its author wrote.
-    """
+    """Of files that git could not merge, the side that was written later, as it was signed; which were changed."""
     top, done = _top(folder), []
     for name, data in _files(top):
         if len(both := sides(data)) > 1:

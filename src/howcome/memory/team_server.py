@@ -59,15 +59,9 @@ class TeamReport:
 
 
 class TeamServer:
-    """This machine's membership of a team.
+    """This machine's membership of a team, and UsageError where there is none; of folders of `exclude` nothing leaves.
 
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves.
-        root_of: The root of the project that a folder belongs to.
-        now_ms: The clock (UTC).
+    What asks the server raises SyncError where that does not answer: the worker goes on later.
     """
 
     def __init__(
@@ -98,11 +92,7 @@ class TeamServer:
 
     # -- membership ------------------------------------------------------------------------------------------------
     def join(self, url: str, token: str) -> dict[str, object]:
-        """Makes this machine a member; what the server says of the token.
-
-        Raises:
-            UsageError: the address or the token cannot be used. SyncError: the server does not answer.
-        """
+        """Makes this machine a member; what the server says of the token."""
         host = urlsplit(url).hostname or ""
         if not url.startswith("https://") and not (url.startswith("http://") and host in LOOPBACK):
             raise UsageError(f"{url}: an address that begins with https:// (http:// on this machine only)")
@@ -120,11 +110,7 @@ class TeamServer:
         return self.status()
 
     def leave(self) -> None:
-        """Ends it here. What was pushed stays on the server, what came stays here.
-
-        Raises:
-            UsageError: there is no membership.
-        """
+        """Ends it here. What was pushed stays on the server, what came stays here."""
         with self._alone():
             self._require()
             os.remove(os.path.join(self._home, MEMBERSHIP))
@@ -148,12 +134,7 @@ class TeamServer:
 
     # -- both ways -------------------------------------------------------------------------------------------------
     def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
-        """Shares memories of a folder's project: those named, or all that were kept by hand or pinned, then and later.
-
-        Raises:
-            UsageError: no membership, no remote, an excluded project. NotFoundError: there is no such memory.
-            SyncError: the server does not answer; the worker goes on later.
-        """
+        """Shares memories of a folder's project: those named, or all kept by hand or pinned, then and later."""
         report, chosen = TeamReport(), [self._memories.get(one) for one in prefixes]
         with self._alone():
             name, root = self._repository(folder)
@@ -168,11 +149,7 @@ class TeamServer:
         return report
 
     def pull(self, folder: str) -> TeamReport:
-        """Puts what teammates shared of a folder's project on the review list; the worker does so from now on.
-
-        Raises:
-            As `push`.
-        """
+        """Puts what teammates shared of a folder's project on the review list; the worker does so from now on."""
         report = TeamReport()
         with self._alone():
             name, root = self._repository(folder)
@@ -183,7 +160,6 @@ class TeamServer:
         """Both ways for every repository that was pushed or pulled before.
 
         Raises:
-            UsageError: there is no membership.
             StoreLockedError: another process has been at it for so long.
         """
         with self._alone(wait_s):

@@ -24,11 +24,7 @@ class TeamWire:
         self.url, self._token = url, token
 
     def ask(self, path: str, value: Mapping[str, object] | None = None, **asked: object) -> dict[str, Any]:
-        """What it says to a value, or to a question without one.
-
-        Raises:
-            SyncError: it does not answer, or refuses: the message says what to do.
-        """
+        """What it says to a value, or to a question without one; SyncError says what to do where it does not answer."""
         deadline = time.monotonic() + ASK_S
         try:
             endpoint = Endpoint(self.url + path, self._token, setting="team")

@@ -61,11 +61,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def replace_file(before: Snapshot, data: bytes) -> None:
-    """Write `data` in place of `before` by rename; an existing file's mode, owner and attributes stay.
-
-    Raises:
-        FileChangedError: The file is no longer what `before` says.
-    """
+    """Write `data` in place of `before` by rename; an existing file's mode, owner and attributes stay."""
     with replacing(str(before.target), last_look=lambda: _require_unchanged(before)) as file:
         file.write(data)
         if before.data is not None:

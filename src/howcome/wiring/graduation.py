@@ -31,17 +31,7 @@ REFUSED = "graduation.json"
 
 
 class Graduation:
-    """A proposal for one project's file.
-
-    Args:
-        app: The store.
-        scope: The project, and `root`: its root.
-        name: CLAUDE.md, AGENTS.md or MEMORY.md; None: the one that has the block, or is there first.
-        is_removal: Whether the block is to be taken out.
-
-    Raises:
-        UsageError: the agent keeps no MEMORY.md for this project. LifecycleError: the file cannot be edited safely.
-    """
+    """A proposal for one project's file: of a `name`, or the one that has the block or is there first."""
 
     def __init__(self, app: App, scope: Scope, root: str, *, name: str | None = None, is_removal: bool = False) -> None:
         self.root, self.path = root, _file(app, root, name)

@@ -20,9 +20,8 @@ Place = tuple[tuple[Container, Item], ...]
 class JsonEntries:
     """The JSON side of a file part: entries into a text and out of it.
 
-    Args:
-        comments: The file's reader allows comments and trailing commas.
-        grouped: Its hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
+    `comments`: the file's reader allows them and trailing commas; `grouped`: its hooks stand in groups
+    (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
     """
 
     def __init__(self, *, comments: bool = False, grouped: bool = True, trailing_commas: bool = True) -> None:
