@@ -181,7 +181,7 @@ class App:
         """Memories on a person's other machines, and in a team's repository."""
         from howcome.app.sharing import Sharing
 
-        return Sharing(self.store, self.settings, self.memories, self.projects)
+        return Sharing(self.settings, self.memories, self.projects)
 
     @cached_property
     def learn(self) -> Learning:

@@ -46,7 +46,7 @@ class Memories:
         root_of: Callable[[str], str] = project_root,
         beside: Callable[[NewMemory, Sequence[Memory]], Beside] | None = None,
     ) -> None:
-        self._store, self._now_ms, self._root_of, self._beside = store, now_ms, root_of, beside
+        self.store, self._now_ms, self.root_of, self._beside = store, now_ms, root_of, beside
         own = store.gate if isinstance(store.gate, Gate) else None
         self.gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
@@ -72,7 +72,7 @@ class Memories:
             UsageError: an argument that cannot be used.
             NotFoundError: evidence that is not there.
         """
-        home = None if project is None else self._root_of(clean_text(project))
+        home = None if project is None else self.root_of(clean_text(project))
         require_others(home, also := self._roots(also))
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
@@ -112,7 +112,7 @@ class Memories:
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self.store, found)}")
         status = status if status is None else known_word("status", status, memories.STATUSES)
         require_others(found.project, also := self._roots(also))
         require_in(found, left := self._roots(not_in))
@@ -140,16 +140,16 @@ class Memories:
 
     def _set_in_place(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
         if also or left:
-            self._store.memories.set_also(found.row, also, left, self._now_ms())
+            self.store.memories.set_also(found.row, also, left, self._now_ms())
         elif status is None:
             raise UsageError("nothing to change: give a new text, a type, a status or another project")
         if status is not None:
-            self._store.memories.set_status(found.row, status, self._now_ms())
+            self.store.memories.set_status(found.row, status, self._now_ms())
         return self._again(found)
 
     def _again(self, memory: Memory) -> Memory:
         """A memory as it is now."""
-        return self._store.memories.by_row([memory.row])[memory.row]
+        return self.store.memories.by_row([memory.row])[memory.row]
 
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
@@ -160,10 +160,10 @@ class Memories:
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
-            self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
-            for older in self._store.memories.by_row([found.supersedes or 0]).values():
+            self.store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
+            for older in self.store.memories.by_row([found.supersedes or 0]).values():
                 if found.source != memories.HAND and older.source == memories.HAND:
-                    give_back(self._store, older)
+                    give_back(self.store, older)
         return self._again(found)
 
     def restore(self, prefix: str) -> Memory:
@@ -175,12 +175,12 @@ class Memories:
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
-        if not found.is_live and (twin := self._store.memories.live_twin(found.row)) is not None:
+        if not found.is_live and (twin := self.store.memories.live_twin(found.row)) is not None:
             raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
         if found.deleted_ms is not None:
-            self._store.memories.set_deleted(found.row, None)
-        if found.superseded_by is not None and not give_back(self._store, found) and found.deleted_ms is None:
-            raise UsageError(f"{found.id} is superseded: {instead(self._store, found)}, or forget that first")
+            self.store.memories.set_deleted(found.row, None)
+        if found.superseded_by is not None and not give_back(self.store, found) and found.deleted_ms is None:
+            raise UsageError(f"{found.id} is superseded: {instead(self.store, found)}, or forget that first")
         return self._again(found)
 
     def purge(self, prefix: str) -> PurgeReport:
@@ -192,10 +192,10 @@ class Memories:
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
         """
         found = self.get(prefix)
-        self._store.purging.purge(found.row, self._now_ms())
-        report = PurgeReport(found.id, self._store.purging.unseen)
+        self.store.purging.purge(found.row, self._now_ms())
+        report = PurgeReport(found.id, self.store.purging.unseen)
         try:
-            purge_from_backups(os.path.dirname(self._store.path), self._again(found))
+            purge_from_backups(os.path.dirname(self.store.path), self._again(found))
             self._look_for(found.text, report)
         except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
             report.is_gone, report.problem = None, str(error)
@@ -203,16 +203,16 @@ class Memories:
 
     def _look_for(self, text: str, report: PurgeReport) -> None:
         if len(text) < MIN_TEXT_CHARS:
-            self._store.purging.vacuum()
+            self.store.purging.vacuum()
             report.was_compacted = True
             report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
             return
         # unused parts of pages hold old words, and so may what somebody else said
-        if report.unseen or self._store.purging.files_with(text):
-            self._store.purging.vacuum()
+        if report.unseen or self.store.purging.files_with(text):
+            self.store.purging.vacuum()
             report.was_compacted = True
-        report.files = self._store.purging.files_with(text)
-        report.events, report.memories = self._store.purging.events_with(text), self._store.purging.memories_with(text)
+        report.files = self.store.purging.files_with(text)
+        report.events, report.memories = self.store.purging.events_with(text), self.store.purging.memories_with(text)
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
@@ -229,15 +229,15 @@ class Memories:
         new.same_as = None if beside.same is None else beside.same.row
         added = self._store_new(new)
         if not added[1]:
-            self._store.memories.record_access([added[0].row], self._now_ms())
+            self.store.memories.record_access([added[0].row], self._now_ms())
             return added
         rows = {new.key: added[0].row, **{one.key: one.row for one in others}}
         taken = [(rows[older], rows[newer]) for older, newer in beside.taken]
         differing = [(rows[older], rows[newer], reason) for older, newer, reason in beside.differs]
         if taken or differing:
-            self._store.reviews.relate(taken, differing, self._now_ms())
-        self._store.kept.note()
-        return self._store.memories.by_row([added[0].row])[added[0].row], True
+            self.store.reviews.relate(taken, differing, self._now_ms())
+        self.store.kept.note()
+        return self.store.memories.by_row([added[0].row])[added[0].row], True
 
     def _others(self, new: NewMemory) -> list[Memory]:
         """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong.
@@ -247,11 +247,11 @@ class Memories:
         is_agents = new.origin != events.ORIGIN_USER
         wanted = memories.MemoryFilter(is_global_only=new.project is None, with_forgotten=is_agents)
         roots = [new.project] if new.supersedes is not None else [new.project, *new.also]
-        scopes = [Scope.project(None if root is None else self._store.projects.of_root(root)) for root in roots]
-        found = {one.row: one for scope in scopes for one in self._store.memories.select(scope, wanted, MAX_COMPARED)}
+        scopes = [Scope.project(None if root is None else self.store.projects.of_root(root)) for root in roots]
+        found = {one.row: one for scope in scopes for one in self.store.memories.select(scope, wanted, MAX_COMPARED)}
         if is_agents and new.project is None:
             wanted = memories.MemoryFilter(with_forgotten=True)
-            every = self._store.memories.select(Scope.everything(), wanted, MAX_COMPARED)
+            every = self.store.memories.select(Scope.everything(), wanted, MAX_COMPARED)
             found |= {one.row: one for one in every if one.wrong_ms is not None and one.project is not None}
         return [
             one
@@ -262,18 +262,18 @@ class Memories:
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
             new.text, new.digest = "", bytes(16)
-            return self._store.memories.add(new)
+            return self.store.memories.add(new)
         new.text = self._clean(new.text)
         words = memories.normalized(new.text).encode()
-        key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
+        key = bytes(self.store.meta("key"))  # type: ignore[call-overload]
         new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
-        return self._store.memories.add(new)
+        return self.store.memories.add(new)
 
     def _clean(self, text: str) -> str:
         return cleaned(text, self.gate.redactor)
 
     def _roots(self, folders: Sequence[str]) -> list[str]:
-        return [self._root_of(clean_text(folder)) for folder in folders]
+        return [self.root_of(clean_text(folder)) for folder in folders]
 
     def _owner(self, agent: str | None) -> str | None:
         return self.gate.name(owner(agent))
@@ -283,7 +283,7 @@ class Memories:
             raise UsageError(f"at most {memories.MAX_EVIDENCE} events may bear a memory out")
         found = []
         for event_id in ids:
-            matches = self._store.log.find(clean_text(event_id), limit=2)
+            matches = self.store.log.find(clean_text(event_id), limit=2)
             if len(matches) != 1:
                 how_many = "several events" if matches else "no event"
                 raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
@@ -293,7 +293,7 @@ class Memories:
     # -- reading ---------------------------------------------------------------------------------------------------
     def get(self, prefix: str) -> Memory:
         """The memory whose id begins so, whatever has become of it."""
-        found = self._store.memories.find(clean_text(prefix))
+        found = self.store.memories.find(clean_text(prefix))
         if not found:
             raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
         if len(found) > 1:
@@ -304,12 +304,12 @@ class Memories:
     def chain(self, prefix: str) -> list[Memory]:
         """A memory with all that it superseded and all that superseded it, oldest first."""
         middle = self.get(prefix)
-        return [*walked(self._store, middle, "supersedes")[::-1], middle, *walked(self._store, middle, "superseded_by")]
+        return [*walked(self.store, middle, "supersedes")[::-1], middle, *walked(self.store, middle, "superseded_by")]
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        return self._store.memories.select(scope, wanted, limit)
+        return self.store.memories.select(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
         found, agent = self.get(prefix), self._owner(agent)
@@ -329,9 +329,9 @@ class Memories:
         """
         found = self.get(prefix)
         if is_pinned and not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self.store, found)}")
         if (found.pinned_ms is not None) != is_pinned:
-            self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
+            self.store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
         return self._again(found)
 
     def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
@@ -341,13 +341,13 @@ class Memories:
         """
         now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        fading = self._store.reviews.fading(scope, STALE_READS - 1)
+        fading = self.store.reviews.fading(scope, STALE_READS - 1)
         return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
 
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
         """Every memory of a scope as JSON values; see `memory.export.exported`."""
-        return exported(self._store, scope)
+        return exported(self.store, scope)
 
     def import_values(
         self,
@@ -366,7 +366,7 @@ class Memories:
             UsageError: it is no export, or one of a newer version; nothing was written.
         """
         add, now_ms = self._store_new, self._now_ms()
-        one = MemoryImport(self._store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)
+        one = MemoryImport(self.store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)
         return one.run(values, outside or {})
 
 

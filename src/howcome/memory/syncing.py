@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -24,7 +24,6 @@ from howcome.domain.memories import HAND, Memory
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError, SyncError, UsageError
 from howcome.files import read_plain, write_whole
-from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, MARK, exported, store_id
@@ -32,8 +31,8 @@ from howcome.memory.merging import REGISTERS, Record, agreed, alike, is_stone, m
 from howcome.memory.remember import Memories
 from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
 from howcome.memory.sealing import Key
+from howcome.memory.team import MAX_STATE_BYTES, Exchange
 from howcome.memory.text import is_clean
-from howcome.store.base import Store
 
 FOLDER = "sync"
 KEY, REMOTE, STATE, LOCK, GIT = "key", "remote", "state.json", "lock", "git"
@@ -41,7 +40,6 @@ KEY, REMOTE, STATE, LOCK, GIT = "key", "remote", "state.json", "lock", "git"
 
 NO_KEY = "lost"
 HEAD_FILE = "howcome-sync.json"
-MAX_STATE_BYTES = 256 << 20
 VERSION = 1
 TRIES = 5
 """How often a run begins anew because another machine brought something meanwhile."""
@@ -67,18 +65,13 @@ class SyncReport:
     problems: list[str] = field(default_factory=list)
 
 
-class Sync:
+class Sync(Exchange):
     """The memories of one machine and of the others that have the same key; none of excluded folders goes or comes."""
 
-    def __init__(
-        self, store: Store, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]
-    ) -> None:
-        self._store, self._memories, self._now_ms, self._places = store, memories, now_ms, Places(exclude)
-        self._home = os.path.join(home, FOLDER)
-        self._key, self._remote = self._kept(KEY), self._kept(REMOTE)
-        self._state: dict[str, Any] = {}
-        with suppress(ValueError):  # damaged: then all is compared anew
-            self._state = json.loads(self._kept(STATE))
+    def __init__(self, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]) -> None:
+        super().__init__(memories, os.path.join(home, FOLDER), exclude, now_ms)
+        self._key, self._remote = self._line(KEY), self._line(REMOTE)
+        self._state = self._kept(STATE)
         if self._is_another_store():
             self._state = {"machine": os.urandom(4).hex(), "known": {}, "run_ms": None}
         self._machine, self._known = self._state["machine"], self._state["known"]
@@ -89,7 +82,7 @@ class Sync:
         row, mark = self._state.get("log", (0, ""))
         return self._state.get("store") != store_id(self._store) or bool(mark and self._store.log.mark_at(row) != mark)
 
-    def _kept(self, name: str) -> str:
+    def _line(self, name: str) -> str:
         return (read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"").decode("utf-8", "replace").strip()
 
     @contextmanager
@@ -147,7 +140,7 @@ class Sync:
             row = self._store.log.last_position()
             here = {"store": store_id(self._store), "log": (row, self._store.log.mark_at(row))}
             state = {**here, "machine": self._machine, "known": agreed_on, "run_ms": self._now_ms()}
-            write_whole(os.path.join(self._home, STATE), json.dumps(state).encode())
+            self._keep(STATE, state)
         return self.report
 
     def _tried(self, remote: Folder | Branch, key: Key) -> Iterator[dict[str, Any]]:

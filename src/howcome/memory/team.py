@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from howcome.clients.git import GitError, git
@@ -31,7 +32,7 @@ from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
 STATE = "shared.json"
-MAX_FILES, MAX_SHARED = 5_000, 20_000
+MAX_FILES, MAX_SHARED, MAX_STATE_BYTES = 5_000, 20_000, 256 << 20
 _SAID = ("key", "type", "text", "origin", "status", "created_ms", "supersedes")
 
 
@@ -44,19 +45,32 @@ class ShareReport:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-class Team:
-    """The memories of one repository; of folders of `exclude` none leaves, and `root_of` gives a folder's project."""
+class Exchange:
+    """Memories between this machine and others; nothing leaves of folders of `exclude`."""
 
-    def __init__(
-        self, store: Store, memories: Memories, home: str, exclude: Sequence[str], root_of: Callable[[str], str]
-    ) -> None:
-        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
-        self._places = Places(exclude)
-        self._state: dict[str, Any] = {"store": store_id(store), "keys": {}, "folders": {}}
-        with suppress(OSError, ValueError), open(os.path.join(home, STATE), encoding="utf-8") as stream:
-            kept = json.load(stream)
-            if isinstance(kept, dict) and kept.get("store") == self._state["store"]:
-                self._state |= kept
+    def __init__(self, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]) -> None:
+        self._store, self._memories, self._root_of = memories.store, memories, memories.root_of
+        self._home, self._places, self._now_ms = home, Places(exclude), now_ms
+
+    def _kept(self, name: str) -> dict[str, Any]:
+        """What an earlier run noted in a file; {} where it is damaged: then all is compared anew."""
+        with suppress(ValueError):
+            found = json.loads(read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"{}")
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def _keep(self, name: str, state: Mapping[str, Any]) -> None:
+        write_whole(os.path.join(self._home, name), json.dumps(state).encode())
+
+
+class Team(Exchange):
+    """The memories of one repository."""
+
+    @cached_property
+    def _state(self) -> dict[str, Any]:
+        new = {"store": store_id(self._store), "keys": {}, "folders": {}}
+        kept = self._kept(STATE)
+        return new | kept if kept.get("store") == new["store"] else new
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:
@@ -72,7 +86,7 @@ class Team:
         for memory in found:
             self._share(memory, top, root, author, report)
         self._state["folders"].setdefault(top, -1)
-        self._keep_state()
+        self._keep(STATE, self._state)
         return report
 
     def _share(self, memory: Memory, top: str, root: str, author: str, report: ShareReport) -> None:
@@ -133,7 +147,7 @@ class Team:
         report = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
         for raw, local in report.keys.items():
             keys[raw.hex()] = (local.hex(), names[raw.hex()])
-        self._keep_state()
+        self._keep(STATE, self._state)
         return report
 
     def receive_again(self) -> None:
@@ -141,9 +155,6 @@ class Team:
         for top, seen_ns in list(self._state["folders"].items()):
             if _changed_ns(top) not in (0, seen_ns):
                 self.receive(top)
-
-    def _keep_state(self) -> None:
-        write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
 
 
 def line_of(one: SharedMemory | Record, author: str, root: str) -> dict[str, object]:

@@ -6,11 +6,11 @@ server has confirmed. So a run that was killed, or days without a network, lose 
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,17 +19,13 @@ from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
 from howcome.errors import HowcomeError, StoreLockedError, UsageError
-from howcome.files import write_whole
-from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, store_id
-from howcome.memory.remember import Memories
-from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people, line_of
+from howcome.memory.team import MAX_SHARED, STATE, Exchange, held_back, kept_by_people, line_of
 from howcome.memory.team_wire import TeamWire, batches, digest_of
 from howcome.memory.text import owner
 from howcome.providers.http_post import LOOPBACK, in_one_line
-from howcome.store.base import Store
 
 MEMBERSHIP = "team.json"
 """The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
@@ -58,36 +54,24 @@ class TeamReport:
     problems: list[str] = field(default_factory=list)
 
 
-class TeamServer:
+class TeamServer(Exchange):
     """This machine's membership of a team, and UsageError where there is none; of folders of `exclude` nothing leaves.
 
     What asks the server raises SyncError where that does not answer: the worker goes on later.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        memories: Memories,
-        home: str,
-        exclude: Sequence[str],
-        root_of: Callable[[str], str],
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
-        self._places, self._now_ms = Places(exclude), now_ms
-        self._state = self._kept()
-
-    def _kept(self) -> dict[str, Any]:
-        state = _read(os.path.join(self._home, MEMBERSHIP))
+    @cached_property
+    def _state(self) -> dict[str, Any]:
+        state = self._kept(MEMBERSHIP)
         if state.get("store") not in (None, store_id(self._store)):  # another store has taken this one's place
-            state |= {"store": store_id(self._store), "repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+            state |= {"store": store_id(self._store), **_nothing_done()}
         return state
 
     @contextmanager
     def _alone(self, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         """One at a time, with what the last one left; the kernel lets go of the lock when a process is killed."""
         with locked(os.path.join(self._home, LOCK), wait_s):
-            self._state = self._kept()
+            self.__dict__.pop("_state", None)
             yield
 
     # -- membership ------------------------------------------------------------------------------------------------
@@ -99,14 +83,13 @@ class TeamServer:
         if not token.startswith(TOKEN_PREFIX):
             raise UsageError(f"a token begins with {TOKEN_PREFIX}: paste what `howcome team invite` printed")
         url = url.rstrip("/")
-        empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
         with self._alone():
             kept = self._state if self._state.get("url") == url else {}
             found = TeamWire(url, token).ask("/v1/me")
-            self._state = {**empty, **kept, "store": store_id(self._store), "url": url, "token": token}
+            self._state = {**_nothing_done(), **kept, "store": store_id(self._store), "url": url, "token": token}
             self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
             self._state |= {"problem": None, "failures": 0}
-            self._keep()
+            self._keep(MEMBERSHIP, self._state)
         return self.status()
 
     def leave(self) -> None:
@@ -144,7 +127,7 @@ class TeamServer:
             entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
             entry["is_pushed"] |= not prefixes
             self._state["refused"] = {}
-            self._keep()
+            self._keep(MEMBERSHIP, self._state)
             self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
         return report
 
@@ -178,7 +161,7 @@ class TeamServer:
                 break  # the server is away, or the token has ended: so it is for the others
         self._state["failures"] = self._state.get("failures", 0) + 1 if report.problems else 0
         self._state |= {"run_ms": self._now_ms(), "problem": report.problems[0] if report.problems else None}
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
         return report
 
     def run_if_due(self) -> None:
@@ -249,7 +232,7 @@ class TeamServer:
     def _send(self, batch: list[Record], report: TeamReport) -> None:
         for record in batch:  # before: what is sent and then forgotten has to be withdrawn, whatever happens between
             self._state["pushed"].setdefault(record.key, ["", record.repository])
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
         answer = self._wire.ask("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
@@ -266,7 +249,7 @@ class TeamServer:
                     del self._state["pushed"][record.key]
                 reason = str(result.get("reason")) if isinstance(result, dict) else "no answer"
                 report.left_out[f"mem-{record.key[:12]}"] = f"the server: {in_one_line(reason)}"
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
 
     # -- taking ----------------------------------------------------------------------------------------------------
     def _pull(self, name: str, entry: dict[str, Any], report: TeamReport, max_pages: int) -> None:
@@ -288,7 +271,7 @@ class TeamServer:
                 break
         self._take_in(entry["root"], records, report)
         entry["position"] = position
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
 
     def _take_in(self, root: str, records: dict[str, tuple[Record, str]], report: TeamReport) -> None:
         keys, later = self._state["keys"], {one.supersedes for one, _ in records.values() if not one.is_withdrawn}
@@ -317,7 +300,7 @@ class TeamServer:
     # -- what is here ----------------------------------------------------------------------------------------------
     def _theirs(self) -> set[str]:
         """Keys here of what came from teammates, by whichever way."""
-        files = _read(os.path.join(self._home, STATE)).get("keys", {})
+        files = self._kept(STATE).get("keys", {})
         return {*self._state["keys"].values(), *(local for local, _ in files.values())}
 
     def _repository(self, folder: str) -> tuple[str, str]:
@@ -345,16 +328,10 @@ class TeamServer:
         if not self._state.get("token"):
             raise UsageError(NOT_JOINED)
 
-    def _keep(self) -> None:
-        write_whole(os.path.join(self._home, MEMBERSHIP), json.dumps(self._state).encode())
-
     @property
     def _wire(self) -> TeamWire:
         return TeamWire(self._state["url"], self._state["token"])
 
 
-def _read(path: str) -> dict[str, Any]:
-    with suppress(OSError, ValueError), open(path, encoding="utf-8") as stream:
-        found = json.load(stream)
-        return found if isinstance(found, dict) else {}
-    return {}
+def _nothing_done() -> dict[str, Any]:
+    return {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
