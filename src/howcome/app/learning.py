@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from howcome.app.clock import now_ms
-from howcome.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,12 +10,13 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
-    from howcome.domain.stored import StoredEvent
+    from howcome.domain.stored import Scope, StoredEvent
     from howcome.history.rationale.run import Rationales
     from howcome.learn.consolidate import Consolidation
     from howcome.learn.in_step import InStep, Seen
     from howcome.learn.model_run import Estimate, ModelDistillation
     from howcome.learn.run import Distillation
+    from howcome.log.distil_batches import DistilBatches
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -95,21 +95,10 @@ class Learning:
 
         return model_known_as(self._settings)
 
-    def batch_counts(self) -> dict[str, int]:
-        """What became of the batches for the model, by state."""
-        return self._store.distil_batches.counts()
-
-    def sessions_waiting(self) -> int:
-        """How many sessions have batches that the model has not done."""
-        return len(self._store.distil_batches.open_sessions(Scope.everything()))
-
-    def dead_reasons(self) -> dict[str, int]:
-        """Why batches failed, and how many."""
-        return self._store.distil_batches.dead_reasons()
-
-    def reasons_of(self, memory: Memory) -> list[tuple[str, str, int]]:
-        """What a model did to a memory: operation, reason, when (UTC ms)."""
-        return self._store.distil_batches.memory_reasons(memory.row)
+    @property
+    def queue(self) -> DistilBatches:
+        """Batches for the model: what became of them, and what it did to memories."""
+        return self._store.distil_batches
 
     def newest_rationales(
         self, scope: Scope, since_ms: int | None, limit: int

@@ -43,10 +43,6 @@ class Remembering(Memories):
         except StoreError:
             return
 
-    def select(self, scope: Scope, wanted: MemoryFilter, limit: int) -> list[Memory]:
-        """Some of a scope, the newest first; also those that have faded."""
-        return self.store.memories.select(scope, wanted, limit)
-
     def topics(self, memories: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
         """Memories by what they are about, the largest topic first; "" names those of none."""
         from howcome.learn.topics import topics

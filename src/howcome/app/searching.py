@@ -168,17 +168,11 @@ class Searching:
         """When something was typed last in a session (the client's id); 0 where nothing was."""
         return self._store.sessions.since_prompt(session)[0]
 
-    def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
-        """What was injected, and how often it was used; see `recall.receipt`."""
-        from howcome.recall.receipt import receipt
+    def receipt(self, verdicts: Iterable[PastVerdict], *, by_row: bool = False) -> dict[str, Row]:
+        """What was injected, by its way (or for each verdict), and how often it was used; see `recall.receipt`."""
+        from howcome.recall.receipt import receipt, way_of
 
-        return receipt(self._store, verdicts)
-
-    def used(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
-        """The same for each verdict, by its row."""
-        from howcome.recall.receipt import receipt
-
-        return receipt(self._store, verdicts, key=lambda one: str(one.row))
+        return receipt(self._store, verdicts, key=(lambda one: str(one.row)) if by_row else way_of)
 
     def failing(self, scope: Scope, limit: int) -> list[Failing]:
         """The commands that failed in a scope, the last first; see `recall.failing`."""

@@ -67,7 +67,7 @@ def export(
     check_scope(project, all_projects=all_projects)
     with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
+        live = app.memories.listed(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
         lines = list(app.memories.export(scope)) if live is None else []
     written = map(json_line, lines) if live is None else markdown.written(live)
     write_lines(file, written, force=force)

@@ -13,6 +13,7 @@ from howcome.app import App, now_ms
 from howcome.clients.spool import dead_letters, spool_counts
 from howcome.doctor.base import Finding, Level, Machine
 from howcome.doctor.facts import RECENT_S, last_lines, late_prompts, logged_s, prompts_in_time, quoted
+from howcome.domain.stored import Scope
 from howcome.errors import StoreError
 from howcome.learn.model_run import STOPPED, not_allowed
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
@@ -130,9 +131,10 @@ def check_batches(machine: Machine) -> list[Finding]:
         return [Finding("warning", "distilling", what, machine.edit_config())]
     if machine.app is None:
         return []
-    counts, findings = machine.app.learn.batch_counts(), []
+    queue, findings = machine.app.learn.queue, []
+    counts = queue.counts()
     if counts["dead"]:
-        reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
+        reasons = list(queue.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
         dead = counted(counts["dead"], "batch", "batches")
@@ -151,7 +153,7 @@ def _waiting(machine: Machine, app: App, counts: dict[str, int]) -> list[Finding
     if not why and app.spending.stopped_ms() is not None:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
-        sessions = counted(app.learn.sessions_waiting(), "session")
+        sessions = counted(len(app.learn.queue.open_sessions(Scope.everything())), "session")
         what = f"{done}, {counted(counts['pending'], 'batch', 'batches')} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already

@@ -7,8 +7,7 @@ import time
 from contextlib import suppress
 
 from howcome import errors
-from howcome.app import App, open_app
-from howcome.app.servers import EXTRA, PACKAGES, DriverMissingError
+from howcome.app import App, DriverMissingError, open_app
 from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, extra_remedy, of_store, update_remedy
 from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
@@ -331,7 +330,7 @@ def check_server(machine: Machine) -> list[Finding]:
         with open_app(machine.settings, busy_ms=LOOK_MS, create=False) as app:
             return _looked_at(app, machine)
     except DriverMissingError as error:
-        return [Finding("error", "server", str(error), extra_remedy(EXTRA, PACKAGES))]
+        return [Finding("error", "server", str(error), extra_remedy("postgres", ("psycopg[binary]",)))]
     except errors.StoreMissingError as error:
         return [Finding("note", "server", str(error), "howcome import")]
     except errors.StoreNewerError as error:
