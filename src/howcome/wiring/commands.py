@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.clients.wiring import Entry, Install, directory
+from howcome.clients.wiring import Entry, directory
 
 LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
 """By these parts of a command it is known as one of ours: where the script is, and where it was."""
@@ -37,11 +37,6 @@ def hook_command(event: str, agent: str = DEFAULT) -> str:
         guard = ["test", "-f", shlex.quote(_script()), *_REPLACED]
         return " ".join([*guard, *where, "exec", shlex.join(words), _QUIET])
     return " ".join([*where, shlex.join(words), *_HARMLESS])
-
-
-def install_for(agent: str) -> Install:
-    """How an agent starts this install."""
-    return Install(lambda event: hook_command(event, agent), server_words(), server_environment(), is_hook)
 
 
 def server_words() -> list[str]:
@@ -103,12 +98,8 @@ def fits(actual: object, wanted: object) -> bool:
         return actual == wanted
     if any(actual.get(key) != wanted.get(key) for key in IDENTITY):
         return False
-    return all(_has(actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
-
-
-def _has(actual: object, wanted: object) -> bool:
-    mapping = actual if isinstance(actual, dict) else {}
-    return all(mapping.get(key) == value for key, value in (wanted if isinstance(wanted, dict) else {}).items())
+    pairs = ((actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
+    return all(not needed or (isinstance(has, dict) and has.items() >= needed.items()) for has, needed in pairs)
 
 
 def hook_interpreter(command: str) -> str | None:

@@ -115,8 +115,7 @@ def _owned(owner: Owner, part: Part, record: Record | None, *, is_changed: bool)
 
 
 def _is_same(record: Record, owner: Owner, owned: tuple[Entry, ...]) -> bool:
-    recorded = next((one for one in record.owners if one == owner), None)
-    return recorded is not None and recorded.options == owner.options and record.owners[owner] == owned
+    return any(one == owner and one.options == owner.options for one in record.owners) and record.owners[owner] == owned
 
 
 def _next_record(

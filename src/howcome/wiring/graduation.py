@@ -71,9 +71,8 @@ class Graduation:
 
 def refused_keys() -> set[str]:
     """Keys (hexadecimal) of memories that are not proposed for files."""
-    with suppress(OSError, ValueError), open(os.path.join(howcome_home(), REFUSED), encoding="utf-8") as stream:
-        found = json.load(stream)
-        return {str(key) for key in found} if isinstance(found, list) else set()
+    with suppress(OSError, ValueError, TypeError), open(howcome_home() / REFUSED, encoding="utf-8") as stream:
+        return {str(key) for key in json.load(stream)}
     return set()
 
 
@@ -81,7 +80,7 @@ def refuse(memory: Memory, *, is_refused: bool = True) -> bool:
     """Proposes a memory no more, or again; whether that changed anything."""
     keys = refused_keys()
     new = keys | {memory.key.hex()} if is_refused else keys - {memory.key.hex()}
-    write_whole(os.path.join(howcome_home(), REFUSED), json.dumps(sorted(new)).encode())
+    write_whole(str(howcome_home() / REFUSED), json.dumps(sorted(new)).encode())
     return new != keys
 
 
