@@ -96,7 +96,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "embedding": vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
             {
-                "agent": wiring.agent,
+                "agent": wiring.owner.agent,
                 "scope": wiring.owner.scope,
                 "hooks": wiring.events,
                 "mcp": wiring.server is not None,

@@ -140,8 +140,8 @@ def check_tool_hooks(machine: Machine) -> list[Finding]:
 def check_alive(machine: Machine, app: App) -> list[Finding]:
     """Hooks ran: sessions that ended after the install are read."""
     asked = {client.name: client for client in clients() if client.wiring.why_no_hooks}
-    wired = {wiring.agent: wiring for wiring in reversed(read_wirings()) if wiring.agent in asked and wiring.settings}
-    return [_is_alive(machine, app, asked[agent], wiring.settings) for agent, wiring in wired.items()]
+    settings = {wiring.owner.agent: wiring.settings for wiring in reversed(read_wirings()) if wiring.settings}
+    return [_is_alive(machine, app, asked[agent], path) for agent, path in settings.items() if agent in asked]
 
 
 def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Finding:

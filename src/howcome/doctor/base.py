@@ -61,11 +61,6 @@ class Done:
         return lines[-1][:MAX_OUTPUT_CHARS] if lines else "it said nothing"
 
 
-def free_bytes(folder: str) -> int:
-    """Bytes that may still be written in a folder."""
-    return shutil.disk_usage(folder).free
-
-
 class Machine:
     """The machine as the checks see it. The store is opened when first asked for, and never created.
 
@@ -77,7 +72,7 @@ class Machine:
         environment: Mapping[str, str],
         *,
         deep: bool = False,
-        disk_free: Callable[[str], int] = free_bytes,
+        disk_free: Callable[[str], int] = lambda folder: shutil.disk_usage(folder).free,
         mounts: str = MOUNTS,
     ) -> None:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
@@ -86,7 +81,11 @@ class Machine:
         self.config = os.path.join(self.home, CONFIG_NAME)
         self.database = database_path(self.home)
         self.settings_problem: SettingsError | None = None
-        self.settings = self._read_settings()
+        try:
+            self.settings = read_settings(environment)
+        except SettingsError as error:
+            self.settings_problem = error
+            self.settings = Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
         self.store_problem: StoreError | None = None
         self._app: App | None = None
         self._is_opened = False
@@ -117,10 +116,6 @@ class Machine:
         """The command that opens the settings, and what to do there."""
         return edit(self.config) + (f"  # {what}" if what else "")
 
-    def find_program(self, name: str) -> str | None:
-        """Where the user's shell would find a program."""
-        return shutil.which(name, path=self.environment.get("PATH", os.defpath))
-
     def run(
         self, words: Sequence[str], *, data: bytes = b"", environment: Mapping[str, str] | None = None, limit_s: float
     ) -> Done:
@@ -150,13 +145,6 @@ class Machine:
             out, err = process.communicate()
         ms = round((time.monotonic() - started) * 1000)
         return Done(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), ms)
-
-    def _read_settings(self) -> Settings:
-        try:
-            return read_settings(self.environment)
-        except SettingsError as error:
-            self.settings_problem = error
-            return Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
 
 
 Check = Callable[[Machine], list[Finding]]
