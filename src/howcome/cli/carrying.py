@@ -17,9 +17,8 @@ from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError
 from howcome.memory import markdown
 from howcome.memory.export import HEAD, MAX_LISTED
-from howcome.memory.importing import require_head
+from howcome.memory.importing import ImportReport, require_head
 from howcome.memory.other_tools import TOOLS
-from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.screen import report

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 
@@ -20,7 +21,6 @@ from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import HowcomeError, UsageError
 from howcome.memory.chains import walked
 from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, is_own
-from howcome.memory.reports import ImportReport
 from howcome.memory.text import owner
 from howcome.store.base import Store
 
@@ -30,6 +30,26 @@ MAX_TIME_MS = 253_402_300_800_000
 _KEY = re.compile(rf"[0-9a-fA-F]{{{2 * memories.KEY_BYTES}}}")
 _EVENT_ID = re.compile(rf"{ID_PREFIX}[0-9a-f]{{1,32}}")
 """What an id may be; it is shown as it is."""
+
+
+@dataclass(slots=True, eq=False)
+class ImportReport:
+    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
+
+    `outside` of those that were `added` wait for review. `stones` are marks of memories that were purged where the
+    export was written: they are kept, too, but those of a stranger's file are `left_out`; `still_here` are the ids of
+    such memories that are not purged here. `keys` are those of the lines, each with that of the memory here.
+    """
+
+    added: int = 0
+    known: int = 0
+    left_out: int = 0
+    outside: int = 0
+    purged: int = 0
+    stones: int = 0
+    still_here: list[str] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    keys: dict[bytes, bytes] = field(default_factory=dict)
 
 
 class MemoryImport:
@@ -154,7 +174,6 @@ class MemoryImport:
         purged_ms = _time(fields, "purged_ms")
         return NewMemory(
             key=key,
-            digest=b"",
             type=_word(fields, "type", memories.TYPES),
             text=_text(fields, "text") if purged_ms is None else "",
             project=_project(fields),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from howcome.clients.decode import clean_text
@@ -18,8 +19,7 @@ from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
 from howcome.memory.chains import give_back, instead, walked
 from howcome.memory.export import exported
-from howcome.memory.importing import MemoryImport
-from howcome.memory.reports import ImportReport, PurgeReport
+from howcome.memory.importing import ImportReport, MemoryImport
 from howcome.memory.text import cleaned, known_word, owner, require_in, require_others
 from howcome.redact.gate import Gate
 from howcome.store.base import Store
@@ -29,6 +29,25 @@ MIN_TEXT_CHARS = 6
 
 MAX_COMPARED = 20_000
 """Of more memories the newest are compared with a new one."""
+
+
+@dataclass(slots=True, eq=False)
+class PurgeReport:
+    """What a purge left, as far as was looked.
+
+    `is_gone`: the words are nowhere in the store's files, events and memories (None: that was not looked for). `files`
+    of the store's folder hold the words, or much of them; so do `events` (what was said is not the memory's to erase)
+    and `memories`, by their ids. Nobody here can look into what is `unseen`; `problem`: why not all was looked for.
+    """
+
+    id: str
+    unseen: str = ""
+    problem: str = ""
+    is_gone: bool | None = None
+    was_compacted: bool = False
+    files: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)
 
 
 class Memories:
@@ -76,7 +95,6 @@ class Memories:
         require_others(home, also := self._roots(also))
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
-            digest=b"",
             type=known_word("type", type, memories.TYPES),
             text=text,
             project=home,
@@ -123,7 +141,6 @@ class Memories:
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
-            digest=b"",
             type=known_word("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text,
             project=found.project,

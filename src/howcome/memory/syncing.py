@@ -72,15 +72,12 @@ class Sync(Exchange):
         super().__init__(memories, os.path.join(home, FOLDER), exclude, now_ms)
         self._key, self._remote = self._line(KEY), self._line(REMOTE)
         self._state = self._kept(STATE)
-        if self._is_another_store():
+        row, mark = self._state.get("log", (0, ""))
+        if self._state.get("store") != store_id(self._store) or (mark and self._store.log.mark_at(row) != mark):
+            # it is not the one of the last run, or an older copy of it: its past is no new word on anything
             self._state = {"machine": os.urandom(4).hex(), "known": {}, "run_ms": None}
         self._machine, self._known = self._state["machine"], self._state["known"]
         self.report = SyncReport()
-
-    def _is_another_store(self) -> bool:
-        """Whether it is not the one of the last run, or an older copy of it: its past is no new word on anything."""
-        row, mark = self._state.get("log", (0, ""))
-        return self._state.get("store") != store_id(self._store) or bool(mark and self._store.log.mark_at(row) != mark)
 
     def _line(self, name: str) -> str:
         return (read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"").decode("utf-8", "replace").strip()

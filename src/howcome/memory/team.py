@@ -23,8 +23,8 @@ from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
 from howcome.memory.export import HEAD, store_id
+from howcome.memory.importing import ImportReport
 from howcome.memory.remember import Memories
-from howcome.memory.reports import ImportReport
 from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor

@@ -6,26 +6,28 @@ server has confirmed. So a run that was killed, or days without a network, lose 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from howcome.clients.spool import locked
 from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
-from howcome.errors import HowcomeError, StoreLockedError, UsageError
+from howcome.errors import HowcomeError, ProviderError, StoreLockedError, SyncError, UsageError
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, store_id
 from howcome.memory.team import MAX_SHARED, STATE, Exchange, held_back, kept_by_people, line_of
-from howcome.memory.team_wire import TeamWire, batches, digest_of
 from howcome.memory.text import owner
-from howcome.providers.http_post import LOOPBACK, in_one_line
+from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError, in_one_line
 
 MEMBERSHIP = "team.json"
 """The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
@@ -38,6 +40,9 @@ MAX_PAGES = 10
 
 CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 """How often the worker asks the server; after failures half as often each time, and once an hour at least."""
+
+ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
+ENDED = 401
 
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
@@ -121,7 +126,7 @@ class TeamServer(Exchange):
         report, chosen = TeamReport(), [self._memories.get(one) for one in prefixes]
         with self._alone():
             name, root = self._repository(folder)
-            if not self._may_write:
+            if self._state.get("scope") == "read":
                 raise UsageError("your token only reads: ask for another that writes, then `howcome team join` again")
             entry = self._entry(name, root)
             entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
@@ -147,14 +152,14 @@ class TeamServer(Exchange):
         """
         with self._alone(wait_s):
             self._require()
-            return self._run()
+            return self._both_ways()
 
-    def _run(self) -> TeamReport:
+    def _both_ways(self) -> TeamReport:
         report = TeamReport()
         for name, entry in sorted(self._state["repositories"].items()):
             try:
                 self._pull(name, entry, report, MAX_PAGES)  # first: what came from others is not pushed
-                if self._may_write:
+                if self._state.get("scope") != "read":
                     self._push(name, entry, report, None)
             except HowcomeError as error:
                 report.problems.append(str(error))
@@ -191,14 +196,9 @@ class TeamServer(Exchange):
             elif memory.is_live and (only is None or memory.key in only):
                 report.left_out[memory.id] = reason
         records += self._withdrawals(name, {one.key for one in records})
-        pushed = self._state["pushed"]
-        sent = {key: one[0] for key, one in pushed.items()}
-        new = [
-            one
-            for one in records
-            if digest_of(one) not in (sent.get(one.key), self._state.get("refused", {}).get(one.key))
-        ]
-        for batch in batches(new):
+        sent, refused = self._state["pushed"], self._state.get("refused", {})
+        told = {one.key: (*sent.get(one.key, ())[:1], refused.get(one.key)) for one in records}
+        for batch in batches([one for one in records if digest_of(one) not in told[one.key]]):
             self._send(batch, report)
 
     def _today(self, keys: Sequence[str]) -> set[str]:
@@ -320,10 +320,6 @@ class TeamServer(Exchange):
         entry["root"] = root
         return entry
 
-    @property
-    def _may_write(self) -> bool:
-        return self._state.get("scope") != "read"
-
     def _require(self) -> None:
         if not self._state.get("token"):
             raise UsageError(NOT_JOINED)
@@ -335,3 +331,50 @@ class TeamServer(Exchange):
 
 def _nothing_done() -> dict[str, Any]:
     return {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+
+
+class TeamWire:
+    """The server at an address, for the holder of a token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self._token = url, token
+
+    def ask(self, path: str, value: Mapping[str, object] | None = None, **asked: object) -> dict[str, Any]:
+        """What it says to a value, or to a question without one; SyncError says what to do where it does not answer."""
+        deadline = time.monotonic() + ASK_S
+        try:
+            endpoint = Endpoint(self.url + path, self._token, setting="team")
+            found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
+        except RefusedError as error:
+            if error.status == ENDED:
+                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+            raise SyncError(str(error).partition("; check")[0]) from error
+        except ProviderError as error:
+            raise SyncError(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise SyncError(f"{self.url} answers what is no JSON: check the address") from error
+        if not isinstance(found, dict):
+            raise self.stranger()
+        return found
+
+    def stranger(self) -> SyncError:
+        """What is raised where the answer has not the form that was agreed on."""
+        return SyncError(f"{self.url} answers what is no team server's: check the address")
+
+
+def digest_of(record: Record) -> str:
+    """What tells whether a record has changed since it was sent."""
+    return hashlib.sha256(json.dumps(record.value).encode()).hexdigest()[:32]
+
+
+def batches(records: list[Record]) -> list[list[Record]]:
+    """Pieces that the server takes at once."""
+    found: list[list[Record]] = []
+    size = 0
+    for record in records:
+        if not found or size + len(record.text) > MAX_BATCH_CHARS or len(found[-1]) == MAX_RECORDS:
+            found.append([])
+            size = 0
+        found[-1].append(record)
+        size += len(record.text)
+    return found
