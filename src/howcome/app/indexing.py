@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
 
-
 COMMANDS_S = 0.5
 """A hook that finds the commands of a whole history new leaves most of them to the next, and to the worker."""
 
@@ -114,10 +113,7 @@ class Indexing:
         """Writes vectors of turns and memories that have none; how many, None when another is at it or nothing embeds.
 
         The local model is built first when its weights are here and it is not; `on_progress` is told how many turns
-        were done each time.
-
-        Raises:
-            ProviderError: the embedder failed; what is written stays.
+        were done each time. What is written stays where the embedder fails (ProviderError).
         """
         models = self._models
         vectors = models.open_vectors(build=True, threads=threads)

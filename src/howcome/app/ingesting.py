@@ -113,10 +113,7 @@ class Ingesting:
         """Observations that wait in the spool become events (not yet searchable); None when there are none.
 
         What the store refused before is tried again when its time has come, or at once with `retry_all`; another
-        process that is at it is waited for so long.
-
-        Raises:
-            StoreError: the spool cannot be read or written; nothing is lost.
+        process that is at it is waited for so long. Nothing is lost by a StoreError.
         """
         from howcome.clients.spool import dead_letters, is_empty
 

@@ -63,10 +63,7 @@ class Projects:
             self.meet_branches(folder, is_asked=False)  # the worker does
 
     def look(self, limit_s: float) -> None:
-        """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD has moved.
-
-        See `ingest.identity.Identities.refresh` and `clients.git.Branches`.
-        """
+        """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD moved."""
         from howcome.clients.git import Branches
         from howcome.ingest.identity import Identities
 

@@ -74,13 +74,7 @@ class RowTexts:
 def redact_again(store: Store, home: str, on_progress: Callable[[int, int], None]) -> Redacted:
     """Brings everything that is stored up to the rules of now; to be run again when it was killed or refused.
 
-    Args:
-        store: Whose rows; writable.
-        home: Its folder, with the spool and backups in it.
-        on_progress: Told how many rows of how many were looked at, after each step.
-
-    Raises:
-        StoreError: the store cannot be written; StoreLockedError when another process is in the way.
+    `home` is the folder with the spool and backups; `on_progress` is told how many rows of how many were looked at.
     """
     texts, report, secrets = RowTexts(bytes(store.meta("key")), store.gate), Redacted(), set[str]()  # type: ignore[call-overload]
 
@@ -113,9 +107,6 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
     """Redacts a backup again in its place; whether anything in it changed.
 
     A database's rows by a gate with its own key; any other file line by line, JSON or not, packed or not.
-
-    Raises:
-        StoreError: it cannot be read or written; it is as it was.
     """
     try:
         if os.path.islink(path) or not os.path.isfile(path) or path.endswith(("-wal", "-shm", ".part")):

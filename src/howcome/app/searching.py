@@ -123,10 +123,7 @@ class Searching:
         return Ledger(self._store, self._projects.scope_of(cwd), session, then_ms)
 
     def briefing(self, cwd: str, then_ms: int | None = None, is_held: Callable[[str], bool] | None = None) -> Briefing:
-        """What a session in a folder is told as it begins: lines, each with what it is from; see `recall.briefing`.
-
-        `then_ms`: as it was at that moment, as with `recall`. `is_held`: whether a memory's text is said elsewhere.
-        """
+        """What a session in a folder is told as it begins: lines, each with what it is from; see `judged`."""
         from howcome.recall.briefing import Briefing
 
         scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms

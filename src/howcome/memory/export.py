@@ -30,9 +30,7 @@ MARK = "mac"
 def exported(
     store: Store, scope: Scope, is_wanted: Callable[[Memory], bool] | None = None
 ) -> Iterator[dict[str, object]]:
-    """Every memory of a scope, what is superseded before what supersedes it; the first value is the head.
-
-    With `is_wanted` only those that it wants.
+    """The head, and every memory of a scope that `is_wanted`, what is superseded before what supersedes it.
 
     Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
     them where this one is read.

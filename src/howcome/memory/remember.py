@@ -53,9 +53,10 @@ class PurgeReport:
 class Memories:
     """Every way in which memories are written and read by hand.
 
-    A `prefix` is any unique beginning of an id: NotFoundError says that there is no such memory, or several. OwnerError
-    says that another agent owns it. `root_of` gives the root of the project that a folder belongs to, as searches find
-    it; `beside` what a new memory repeats, supersedes and contradicts, of some (None: only equal words are known).
+    A `prefix` is any unique beginning of an id: NotFoundError says that there is no such memory, or several, OwnerError
+    that another agent owns it, and UsageError that what is asked for cannot be done. `root_of` gives the root of the
+    project that a folder belongs to, as searches find it; `beside` what a new memory repeats, supersedes and contradicts,
+    of some (None: only equal words are known).
     """
 
     def __init__(
@@ -86,10 +87,6 @@ class Memories:
 
         `project` is a folder of the project it holds in (None: everywhere), `also` are folders of others. `evidence`
         are ids of events (any unique beginning) that bear it out.
-
-        Raises:
-            UsageError: an argument that cannot be used.
-            NotFoundError: evidence that is not there.
         """
         home = None if project is None else self.root_of(clean_text(project))
         require_others(home, also := self._roots(also))
@@ -124,9 +121,6 @@ class Memories:
         `also` are folders of projects that it holds in, too, `not_in` of those in which it does not any more. A new
         text is open whatever the old one was. Where another memory says the same already, that one is given back and
         nothing is superseded: only what `supersedes` the old one's row has taken its place.
-
-        Raises:
-            UsageError: it is not live, or there is nothing to change.
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
@@ -184,11 +178,7 @@ class Memories:
         return self._again(found)
 
     def restore(self, prefix: str) -> Memory:
-        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more.
-
-        Raises:
-            UsageError: it was purged, what took its place is live, or one that says the same is.
-        """
+        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more."""
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
@@ -233,11 +223,7 @@ class Memories:
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Stores a memory with what it does to others, and notes that it was kept; or finds the one that is there.
-
-        Raises:
-            UsageError: an agent says again what somebody called wrong.
-        """
+        """Stores a memory with what it does to others, and notes that it was kept; or finds the one that is there."""
         new.text = self._clean(new.text)
         others = self._others(new) if self._beside is not None else []
         beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
@@ -339,11 +325,7 @@ class Memories:
 
     # -- life ------------------------------------------------------------------------------------------------------
     def pin(self, prefix: str, *, is_pinned: bool = True) -> Memory:
-        """A memory that does not fade, and that no distiller supersedes; or one that fades again.
-
-        Raises:
-            UsageError: it is to be pinned, and is not live.
-        """
+        """A memory that does not fade, and that no distiller supersedes; or one that fades again."""
         found = self.get(prefix)
         if is_pinned and not found.is_live:
             raise UsageError(f"{found.id} is {found.state}: {instead(self.store, found)}")
@@ -378,9 +360,6 @@ class Memories:
 
         Those that this store did not write wait for review, unless `is_mine`: then they are believed. `outside` are
         keys of others' memories that came before, each with the one here (`ImportReport.keys`).
-
-        Raises:
-            UsageError: it is no export, or one of a newer version; nothing was written.
         """
         add, now_ms = self._store_new, self._now_ms()
         one = MemoryImport(self.store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)

@@ -74,10 +74,7 @@ class Team(Exchange):
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:
-        """Writes memories of a folder's project into its repository.
-
-        Without `prefixes` all that were kept by hand or pinned: what was distilled is shared by its name.
-        """
+        """Writes memories into their project's repository: of some ids, or all that were kept by hand or pinned."""
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
             raise UsageError(f"{folder}: its project is excluded")

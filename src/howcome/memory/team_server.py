@@ -145,11 +145,7 @@ class TeamServer(Exchange):
         return report
 
     def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
-        """Both ways for every repository that was pushed or pulled before.
-
-        Raises:
-            StoreLockedError: another process has been at it for so long.
-        """
+        """Both ways for every repository that was pushed or pulled before; StoreLockedError if another is at it."""
         with self._alone(wait_s):
             self._require()
             return self._both_ways()

@@ -32,8 +32,7 @@ class FileChangedError(LifecycleError):
 class Snapshot(NamedTuple):
     """What a file held when it was read; `data` and `mode` are None when there was no file.
 
-    `target` is `path` with links followed: a settings file that is a link into a dotfiles repository is edited
-    there, and the link stays.
+    `target` is `path` with links followed: a file that is a link into a dotfiles repository is edited there.
     """
 
     path: Path
@@ -78,12 +77,7 @@ def remove_file(before: Snapshot) -> None:
 
 
 def require_writable(before: Snapshot) -> None:
-    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere.
-
-    Raises:
-        OSError: A folder on the way is none, or a link that leads nowhere; the folder may not be written; the file is
-            another user's, and could not be given back to them.
-    """
+    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere."""
     above = next(path for path in before.path.parents if os.path.lexists(path))
     if not above.is_dir():
         what = "This link leads nowhere" if above.is_symlink() else os.strerror(errno.ENOTDIR)
@@ -99,11 +93,7 @@ def require_writable(before: Snapshot) -> None:
 
 
 def edit_safely(path: Path, once: Callable[_Given, _Report], *given: _Given.args, **named: _Given.kwargs) -> _Report:
-    """Run one read-and-replace of a user's file (with what it is given); again if somebody else was faster.
-
-    Raises:
-        LifecycleError: The file cannot be read, understood or written; it is as it was.
-    """
+    """Run one read-and-replace of a user's file (with what it is given); again if somebody else was faster."""
     for _ in range(_ATTEMPTS):
         try:
             return once(*given, **named)

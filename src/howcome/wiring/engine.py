@@ -1,7 +1,8 @@
 """Install, undo and inspect the parts of one owner: each file in one step, its record first, never half.
 
-Everything is planned before anything is written: when one file cannot be edited safely, none is. A crash between two
-writes leaves whole files, which the next `install` completes and `uninstall` undoes.
+Everything is planned before anything is written: when one file cannot be edited safely (LifecycleError), none is. When
+that happens later, it stays as it is, and so do those after it. A crash between two writes leaves whole files, which
+the next `install` completes and `uninstall` undoes.
 """
 
 from __future__ import annotations
@@ -62,11 +63,7 @@ class _Change(NamedTuple):
 def install(
     owner: Owner, parts: Sequence[Part], state_dir: Path, *, force: bool = False, dry_run: bool = False
 ) -> list[FileReport]:
-    """Put all parts in place, or only say what would be done; a second call finds nothing to do.
-
-    Raises:
-        LifecycleError: A file cannot be edited safely; nothing was written to it, nor to those after it.
-    """
+    """Put all parts in place, or only say what would be done; a second call finds nothing to do."""
     records = Records(state_dir)
     planned = [edit_safely(part.path, _planned, owner, part, records, force=force) for part in parts]
     if dry_run:
@@ -175,11 +172,7 @@ def _report(owner: Owner, part: Part, change: _Change, records: Records) -> File
 def uninstall(
     wired: Iterable[tuple[Owner, Sequence[Part]]], state_dir: Path, *, dry_run: bool = False
 ) -> list[FileReport]:
-    """Take the parts of some owners out of every file, and leave no other trace there.
-
-    Raises:
-        LifecycleError: A file cannot be edited safely; it is as it was, and so are those after it.
-    """
+    """Take the parts of some owners out of every file, and leave no other trace there."""
     records = Records(state_dir)
     todo = [(owner, part) for owner, parts in wired for part in parts]
     for owner, part in todo:

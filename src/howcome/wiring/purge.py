@@ -30,10 +30,7 @@ LIST_EVERY_S = 0.05
 
 @dataclass(frozen=True)
 class Purge:
-    """What is to be deleted: paths of files and folders, each folder before what is in it.
-
-    `for_others`: agents stay connected, so what undoes their install and the settings stay.
-    """
+    """What is to be deleted: paths, a folder's before what is in it; `for_others` not what connected agents need."""
 
     home: Path
     paths: tuple[str, ...]
@@ -90,8 +87,7 @@ def require_deletable(plan: Purge) -> None:
 def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     """Deletes what is planned and what comes meanwhile, folders as far as they are empty then.
 
-    Raises:
-        LifecycleError: Something is left, or may come; all else is deleted, and the message says what to do.
+    LifecycleError says that something is left, or may come, and what to do; all else is deleted.
     """
     deadline, home = time.monotonic() + wait_s, str(plan.home)
     deleted: dict[str, None] = {}
