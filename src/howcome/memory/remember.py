@@ -55,8 +55,8 @@ class Memories:
 
     A `prefix` is any unique beginning of an id: NotFoundError says that there is no such memory, or several, OwnerError
     that another agent owns it, and UsageError that what is asked for cannot be done. `root_of` gives the root of the
-    project that a folder belongs to, as searches find it; `beside` what a new memory repeats, supersedes and contradicts,
-    of some (None: only equal words are known).
+    project that a folder belongs to, as searches find it; `beside` what a new memory repeats, supersedes and
+    contradicts, of some (None: only equal words are known).
     """
 
     def __init__(
