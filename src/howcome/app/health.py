@@ -105,7 +105,7 @@ class Health:
 
         return is_due(self._store)
 
-    def redact_again(self, on_progress: Callable[[int, int], None] = lambda *_: None) -> Redacted | None:
+    def redact_again(self, on_progress: Callable[[int, int], None]) -> Redacted | None:
         """Redacts what is stored by today's rules; None when that is not due. See `redacting.redact_again`."""
         from howcome.app.redacting import redact_again
 

@@ -103,7 +103,7 @@ def _files(home: str) -> Iterator[str]:
             yield from (letter.path for letter in spool.dead_letters(home))
 
 
-def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
+def redact_file(store: Store, path: str, gate: Gate) -> bool:
     """Redacts a backup again in its place; whether anything in it changed.
 
     A database's rows by a gate with its own key; any other file line by line, JSON or not, packed or not.
@@ -115,7 +115,7 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
             head = stream.read(len(_DATABASE))
         if head == _DATABASE:
             return store.texts.rewrite_copy(path, RowTexts, RULES_VERSION)
-        return _redact_lines(path, gate or RowTexts(bytes(store.meta("key")), store.gate).gate)  # type: ignore[call-overload]
+        return _redact_lines(path, gate)
     except (OSError, EOFError, ValueError) as error:
         raise StoreError(f"{path}: it cannot be redacted again: {error}") from error
 

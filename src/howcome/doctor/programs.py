@@ -181,12 +181,12 @@ def check_versions(machine: Machine) -> list[Finding]:
     return findings
 
 
-def client_version(machine: Machine, program: str) -> str:
+def client_version(machine: Machine, program: str, limit_s: float = VERSION_LIMIT_S) -> str:
     """What an agent's program says to --version, '' when it is not on PATH or says no number in time."""
     said = ""
     if path := shutil.which(program, path=machine.environment.get("PATH", os.defpath)):
         with suppress(OSError):
-            said = machine.run([path, "--version"], limit_s=VERSION_LIMIT_S).stdout
+            said = machine.run([path, "--version"], limit_s=limit_s).stdout
     found = re.search(r"\d+(?:\.\d+)+\S*", said)
     return found[0] if found else ""
 

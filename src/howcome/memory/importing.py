@@ -139,8 +139,7 @@ class MemoryImport:
             self._report.known += 1
 
     def _by_key(self, key: bytes) -> Memory | None:
-        found = self._store.memories.find(key.hex(), limit=1) if key else []
-        return found[0] if found else None
+        return next(iter(self._store.memories.find(key.hex(), limit=1)), None) if key else None
 
     def _stranger_key(self, key: bytes, fields: Mapping[str, object]) -> bytes:
         """What a line from outside is known by here: nobody can make it the key of anything else."""
@@ -259,15 +258,10 @@ def _time(fields: Mapping[str, object], name: str) -> int | None:
 
 
 def _said(value: object) -> list[tuple[int, str]]:
-    if value is None:
-        return []
-    found = []
-    for pair in value if isinstance(value, list) else [value]:
-        if not (isinstance(pair, list) and len(pair) == 2):
-            raise UsageError("said is not a list of [milliseconds, event id]")
-        [event] = _evidence([pair[1]])
-        found.append((_time({"said": pair[0]}, "said") or 0, event))
-    return found
+    pairs = [] if value is None else value
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise UsageError("said is not a list of [milliseconds, event id]")
+    return [(_time({"said": ts_ms}, "said") or 0, _evidence([event])[0]) for ts_ms, event in pairs]
 
 
 def _evidence(value: object) -> list[str]:
