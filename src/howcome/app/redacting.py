@@ -22,12 +22,10 @@ from howcome.files import replacing, settle
 from howcome.ingest.file_pass import WITHHELD, kept
 from howcome.ingest.writer import Preparer
 from howcome.learn.run import memory_digest
+from howcome.memory.backup import FOLDER as BACKUPS
 from howcome.redact.gate import Gate
 from howcome.redact.version import RULES_VERSION
 from howcome.store.base import Store
-
-BACKUPS = "backups"
-"""The folder of the store's backups: exports and whole databases."""
 
 LOCK_WAIT_S = 10.0
 MAX_LOOKED_FOR = 20

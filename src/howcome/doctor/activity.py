@@ -76,23 +76,18 @@ def check_spool(machine: Machine) -> list[Finding]:
         )
     if counts["waiting"]:
         age_s = time.time() - float(str(counts["oldest_s"] or 0))
-        waiting = counted(_number(counts["waiting"]), "observation")
+        waiting = counted(int(str(counts["waiting"])), "observation")
         what = f"{waiting} not stored yet, the oldest for {age_s / 60:.0f} minutes"
         level: Level = "warning" if age_s > STALE_SPOOL_S else "note"
         findings.append(Finding(level, "spool", what, "howcome observe --retry", lambda: _retry(machine)))
     return findings or [Finding("ok", "spool", "empty")]
 
 
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
 def _retry(machine: Machine) -> str:
-    app = machine.app
-    if app is None:
+    if machine.app is None:
         raise machine.store_problem or StoreError("there is no store yet; howcome import makes it")
-    report = app.ingest.spool(retry_all=True)
-    app.index.finish()
+    report = machine.app.ingest.spool(retry_all=True)
+    machine.app.index.finish()
     if report is None:
         return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"
@@ -102,7 +97,7 @@ def check_worker(machine: Machine) -> list[Finding]:
     """Which process does the work behind the sessions; a socket without one was left by a process that was killed."""
     state = worker_state(machine.home)
     if state["working"]:
-        since = local_time(_number(state["started_ms"]), now_ms())
+        since = local_time(int(str(state["started_ms"] or 0)), now_ms())
         return [Finding("ok", "worker", f"process {state['pid'] or '?'} works, since {since}")]
     if state["socket"]:
         path = os.path.join(machine.home, SOCKET_NAME)

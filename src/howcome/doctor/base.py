@@ -26,7 +26,6 @@ Level = Literal["ok", "note", "warning", "error"]
 BUSY_MS = 1500
 """A write that waits longer than a hook would (1 s) is a finding."""
 
-MOUNTS = "/proc/mounts"
 MAX_OUTPUT_CHARS = 300
 
 
@@ -73,7 +72,7 @@ class Machine:
         *,
         deep: bool = False,
         disk_free: Callable[[str], int] = lambda folder: shutil.disk_usage(folder).free,
-        mounts: str = MOUNTS,
+        mounts: str = "/proc/mounts",
     ) -> None:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
         self.user_home = environment.get("HOME") or os.path.expanduser("~")
@@ -163,8 +162,6 @@ def of_store(check: Callable[[Machine, App], list[Finding]]) -> Check:
 _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool", "install", "--force")}
 """Part of an environment's path → what made it, and what makes it anew."""
 
-_NEUTRAL = "install a newer howcome the way this one was installed; then howcome upgrade"
-
 
 def _noted() -> object:
     """What the installer noted; None when it noted nothing that can be read."""
@@ -196,7 +193,7 @@ def update_remedy(noted: Callable[[], object] = _noted, prefix: str = sys.prefix
     if repository:
         return f"{quoted(*_install(prefix), '--upgrade', repository)} && howcome upgrade"
     if not folder or not os.path.exists(os.path.join(folder, ".git")):
-        return _NEUTRAL
+        return "install a newer howcome the way this one was installed; then howcome upgrade"
     words = [*_install(prefix), *(["--editable"] if is_editable else []), folder]
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && howcome upgrade"
 

@@ -20,9 +20,6 @@ from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
 from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS
 
-EXTRA = "semantic"
-"""The extra of howcome with the packages that embedding needs."""
-
 _WORDS = "search is by words only"
 
 
@@ -80,7 +77,7 @@ def remedy_of(status: EmbeddingStatus, home: str) -> str:
 
 def packages_remedy() -> str:
     """What installs all packages that a local model needs."""
-    return extra_remedy(EXTRA, sorted({**RUNNING, **BUILDING}.values()))
+    return extra_remedy("semantic", sorted({**RUNNING, **BUILDING}.values()))
 
 
 _PREFIX = "HOWCOME_"

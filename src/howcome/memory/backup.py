@@ -19,6 +19,7 @@ from howcome.domain.times import iso_day
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
 from howcome.memory.export import exported, stone
+from howcome.settings import CONFIG_NAME
 from howcome.store.base import Store
 
 FOLDER = "backups"
@@ -28,7 +29,6 @@ KEPT = 7
 OVERDUE_MS = 3 * 24 * 3600 * 1000
 MEMORIES = ("memories", ".jsonl")
 CONFIG = ("config", ".toml")
-CONFIG_NAME = "config.toml"
 
 
 def back_up_memories(store: Store, home: str, now_ms: int) -> bool:
