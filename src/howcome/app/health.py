@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from howcome.app.clock import now_ms
 from howcome.domain import events
+from howcome.redact.version import is_due, rules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,14 +96,10 @@ class Health:
     # -- secrets ---------------------------------------------------------------------------------------------------
     def rules_version(self) -> int:
         """By which version of the rules for secrets everything here was searched."""
-        from howcome.redact.version import rules_of
-
         return rules_of(self._store)
 
     def is_redaction_due(self) -> bool:
         """Whether that is an older one than today's."""
-        from howcome.redact.version import is_due
-
         return is_due(self._store)
 
     def redact_again(self, on_progress: Callable[[int, int], None]) -> Redacted | None:

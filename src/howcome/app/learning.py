@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from howcome.app.clock import now_ms
 
 TYPE_CHECKING = False
@@ -27,21 +29,17 @@ class Learning:
     def __init__(self, store: Store, settings: Settings, models: Models) -> None:
         self._store, self._settings, self._models = store, settings, models
 
-    _distillation: Distillation | None = None
-
-    @property
+    @cached_property
     def distillation(self) -> Distillation | None:
         """What turns sessions into memories; None when the settings have none."""
-        if self._distillation is None and self._settings.distiller != "off":
-            from howcome.learn.run import Distillation
-            from howcome.learn.sources import SourceDistiller
-            from howcome.providers.embed import model_name
+        if self._settings.distiller == "off":
+            return None
+        from howcome.learn.run import Distillation
+        from howcome.learn.sources import SourceDistiller
+        from howcome.providers.embed import model_name
 
-            model = model_name(self._settings)
-            self._distillation = Distillation(
-                self._store, SourceDistiller(self._settings.sources_off), now_ms, self._models.meaning, model
-            )
-        return self._distillation
+        sources, model = SourceDistiller(self._settings.sources_off), model_name(self._settings)
+        return Distillation(self._store, sources, now_ms, self._models.meaning, model)
 
     def in_step(self, seen: Seen | None = None) -> InStep:
         """What keeps memories of files in step with them; `seen` is what a worker saw the last time."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES, MemoryFilter
 from howcome.domain.stored import Scope
@@ -36,12 +38,9 @@ class Remembering(Memories):
 
     def count_access(self, memories: Sequence[Memory]) -> None:
         """Memories were read; losing the count must not lose the answer."""
-        if self.store.is_read_only:
-            return
-        try:
-            self.store.memories.record_access([memory.row for memory in memories], now_ms())
-        except StoreError:
-            return
+        with suppress(StoreError):
+            if not self.store.is_read_only:
+                self.store.memories.record_access([memory.row for memory in memories], now_ms())
 
     def topics(self, memories: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
         """Memories by what they are about, the largest topic first; "" names those of none."""

@@ -89,7 +89,10 @@ def _finding_of(owner: lifecycle.Owner, name: str, group: list[PartState]) -> Fi
             return Finding("note", "agents", what, f"{remedy_of(owner)} --force")
         case "foreign":
             what = f"{name}: {first.path} holds somebody else's: {parts} ({first.detail})"
-            return Finding(essential, "agents", what, _foreign_remedy(owner, first))
+            remedy = f"{remedy_of(owner)} --force"  # a file gives way to it, an entry has to be taken out
+            if first.what.startswith(_ESSENTIAL):
+                remedy = f"{edit(str(first.path))}  # take {SERVER} out; then {remedy_of(owner)}"
+            return Finding(essential, "agents", what, remedy)
         case state:
             what = f"{name}: {state} in {first.path}: {parts}" + (f" ({first.detail})" if first.detail else "")
             return Finding("warning", "agents", what, remedy_of(owner))
@@ -106,13 +109,6 @@ def _listed(parts: Iterable[str]) -> str:
 def _shortened(names: list[str]) -> str:
     rest = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
-    """`init` leaves alone what is somebody else's: a file gives way to --force, an entry has to be taken out."""
-    if state.what.startswith(_ESSENTIAL):
-        return f"{edit(str(state.path))}  # take {SERVER} out; then {remedy_of(owner)}"
-    return f"{remedy_of(owner)} --force"
 
 
 def check_switched_off(machine: Machine) -> list[Finding]:

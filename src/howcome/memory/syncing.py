@@ -29,7 +29,7 @@ from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, MARK, exported, store_id
 from howcome.memory.merging import REGISTERS, Record, agreed, alike, is_stone, merged, stamped, values, without_none
 from howcome.memory.remember import Memories
-from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
+from howcome.memory.remotes import normal, put, remote_of, sealed_files, shown
 from howcome.memory.sealing import Key
 from howcome.memory.team import MAX_STATE_BYTES, Exchange
 from howcome.memory.text import is_clean
@@ -129,21 +129,19 @@ class Sync(Exchange):
         key, remote = Key(self._key or NO_KEY), remote_of(self._remote, os.path.join(self._home, GIT))
         with self._alone():
             try:
-                agreed_on = next((one for _ in range(TRIES) for one in self._tried(remote, key)), None)
+                for _ in range(TRIES):
+                    agreed_on = self._once(remote.fetch(), key)
+                    if remote.push():
+                        break
+                else:
+                    raise SyncError("other machines were faster every time: run `howcome sync` again")
             except OSError as error:
                 raise SyncError(f"{shown(self._remote)}: {error.strerror or error}") from error
-            if agreed_on is None:
-                raise SyncError("other machines were faster every time: run `howcome sync` again")
             row = self._store.log.last_position()
             here = {"store": store_id(self._store), "log": (row, self._store.log.mark_at(row))}
             state = {**here, "machine": self._machine, "known": agreed_on, "run_ms": self._now_ms()}
             self._keep(STATE, state)
         return self.report
-
-    def _tried(self, remote: Folder | Branch, key: Key) -> Iterator[dict[str, Any]]:
-        agreed_on = self._once(remote.fetch(), key)
-        if remote.push():
-            yield agreed_on
 
     def _once(self, tree: str, key: Key) -> dict[str, Any]:
         """One pass; what was agreed on in it."""

@@ -129,12 +129,6 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def missing_directories(directory: Path) -> list[str]:
-    """What has to be created for `directory`, outermost first."""
-    missing = [str(path) for path in (directory, *directory.parents) if not os.path.lexists(path)]
-    return missing[::-1]
-
-
 def remove_empty(directories: Iterable[str]) -> None:
     """Remove directories, innermost first, as far as they are empty."""
     for directory in sorted(directories, key=len, reverse=True):

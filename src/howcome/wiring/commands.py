@@ -10,6 +10,7 @@ from pathlib import Path
 
 from howcome.clients.registry import DEFAULT, client_of
 from howcome.clients.wiring import Entry, directory
+from howcome.wiring.install_record import State
 
 LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
 """By these parts of a command it is known as one of ours: where the script is, and where it was."""
@@ -100,6 +101,17 @@ def fits(actual: object, wanted: object) -> bool:
         return False
     pairs = ((actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
     return all(not needed or (isinstance(has, dict) and has.items() >= needed.items()) for has, needed in pairs)
+
+
+def standing(ours: Sequence[object], other: object, wanted: object) -> tuple[State, str]:
+    """How an entry stands: by the values that are ours, else by what is in its place; and why."""
+    if not ours:
+        return ("missing", "") if other is None else ("foreign", "another server has this name")
+    if wanted in ours:
+        return "ok", ""
+    if any(fits(one, wanted) for one in ours):
+        return "edited", "changed by hand, and kept so"
+    return "outdated", "does not start this howcome"
 
 
 def hook_interpreter(command: str) -> str | None:

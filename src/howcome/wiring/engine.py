@@ -79,7 +79,14 @@ def _installed(owner: Owner, part: Part, records: Records, *, force: bool) -> Fi
     if change.record is not None:
         records.save(change.record)
     if change.data is not None and change.data != change.before.data:
-        _write(change.before, change.data, change.record.created_directories if change.record else ())
+        directories = change.record.created_directories if change.record else ()
+        try:
+            for directory in directories:
+                os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
+            files.replace_file(change.before, change.data)
+        except BaseException:
+            files.remove_empty(directories)
+            raise
     report = _report(owner, part, change, records)
     return report._replace(backup=kept) if kept else report
 
@@ -125,6 +132,8 @@ def _next_record(
     original = _original(before, part, last)
     written = last.written_sha256 if last and (last.wrote(before.data) or isinstance(part, Whole)) else ()
     created = last.created_directories if last else ()
+    folder = before.path.parent
+    missing = [str(path) for path in (folder, *folder.parents) if not os.path.lexists(path)]
     others = {one: entries for one, entries in (last.owners if last else {}).items() if one != owner}
     return Record(
         path=str(part.path.absolute()),
@@ -132,7 +141,7 @@ def _next_record(
         mode=before.mode,
         original=original or b"",
         written_sha256=tuple(dict.fromkeys([*written, digest(data)])),
-        created_directories=tuple(dict.fromkeys([*created, *files.missing_directories(before.path.parent)])),
+        created_directories=tuple(dict.fromkeys([*created, *reversed(missing)])),
         owners={**others, owner: owned},
     )
 
@@ -148,16 +157,6 @@ def _original(before: Snapshot, part: Part, record: Record | None) -> bytes | No
     if record and record.wrote(before.data):
         return record.original if record.existed else None
     return part.without_ours(before.data, record, record.entries() if record else ())
-
-
-def _write(before: Snapshot, data: bytes, directories: tuple[str, ...]) -> None:
-    try:
-        for directory in directories:
-            os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
-        files.replace_file(before, data)
-    except BaseException:
-        files.remove_empty(directories)
-        raise
 
 
 def _report(owner: Owner, part: Part, change: _Change, records: Records) -> FileReport:

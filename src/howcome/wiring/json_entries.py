@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
 from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER, SERVER_ENTRY, Entry
-from howcome.wiring.commands import ENVIRONMENTS, IDENTITY, fits, is_hook, is_our_server
+from howcome.wiring.commands import ENVIRONMENTS, IDENTITY, fits, is_hook, is_our_server, standing
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import Container, Item, JsonText, trailing_comma, value_at
 
@@ -62,17 +62,11 @@ class JsonEntries:
     def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
         """How an entry stands in a text: ok, missing, edited, outdated or foreign, and why."""
         json = self._read(text)
-        found = [place[-1][1] for place in self._places(json, [entry], [*before, entry])]
+        there = value_at(json.document, entry.path)
         if entry.kind == NEEDED:
-            return ("ok", "") if value_at(json.document, entry.path) is not None else ("missing", "")
-        if not found:
-            foreign = entry.kind == SERVER_ENTRY and value_at(json.document, entry.path) is not None
-            return ("foreign", "another server has this name") if foreign else ("missing", "")
-        if any(item.value == entry.value for item in found):
-            return "ok", ""
-        if any(fits(item.value, entry.value) for item in found):
-            return "edited", "changed by hand, and kept so"
-        return "outdated", "does not start this howcome"
+            return ("ok", "") if there is not None else ("missing", "")
+        ours = [place[-1][1].value for place in self._places(json, [entry], [*before, entry])]
+        return standing(ours, there if entry.kind == SERVER_ENTRY else None, entry.value)
 
     def _require_whole(self, text: str, after: JsonText, wanted: Sequence[Entry], before: Sequence[Entry]) -> None:
         """Refuse a text that does not say what it must: every entry of ours, and all else as it was."""

@@ -115,10 +115,9 @@ def _delete(files: list[str], deleted: dict[str, None]) -> dict[str, str]:
     problems = {}
     for path in files:
         try:
-            os.unlink(path)
-            deleted[path] = None
-        except FileNotFoundError:
-            continue
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+                deleted[path] = None
         except OSError as error:
             problems[path] = str(error.strerror)
     return problems
