@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 
+from howcome.domain.stored import Filter, Scope
 from howcome.errors import IndexDamagedError, StoreError
 
 TYPE_CHECKING = False
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
-    from howcome.domain.stored import Scope
     from howcome.index.vector_files import VectorFolder
     from howcome.settings import Settings
     from howcome.store.base import Store
@@ -100,8 +100,6 @@ class Indexing:
 
     def try_out(self) -> None:
         """One question to each part of it; IndexDamagedError where it cannot be read."""
-        from howcome.domain.stored import Filter, Scope
-
         words, wanted = dict.fromkeys(self._store.index.analyze("howcome"), 1.0), Filter(Scope.everything())
         for part in ("events", "exchanges", "fuzzy"):
             self._store.index.search(part, words, wanted, 1)

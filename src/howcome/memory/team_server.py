@@ -220,9 +220,8 @@ class TeamServer(Exchange):
             heirs = [] if memory is None or is_gone else walked(self._store, memory, "superseded_by")
             if shared & {one.key.hex() for one in heirs}:
                 continue
-            kind, status = (memory.type, memory.status) if memory is not None else ("context", "open")
-            created_ms = memory.created_ms if memory is not None else 0
-            found.append(Record(key, kind, status, created_ms, "user", name, None, "", is_withdrawn=True))
+            said = (memory.type, memory.status, memory.created_ms) if memory is not None else ("context", "open", 0)
+            found.append(Record(key, *said, "user", name, None, "", is_withdrawn=True))
         return found
 
     def _send(self, batch: list[Record], report: TeamReport) -> None:

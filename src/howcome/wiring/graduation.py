@@ -38,7 +38,9 @@ class Graduation:
         part = Merged(self.path, (ENTRY,), TextBlock())
         self._before = edit_safely(self.path, read_snapshot, self.path).data
         plain = (part.without_ours(self._before, None, ()) if self._before is not None else None) or b""
-        others = [file.read_text("utf-8", "replace") for file in _others(root, self.path) if file.is_file()]
+        names = dict.fromkeys(name for history in histories().values() for name in history.reads)
+        files = [file for name in names if os.path.realpath(file := Path(root, name)) != os.path.realpath(self.path)]
+        others = [file.read_text("utf-8", "replace") for file in files if file.is_file()]
         found = [] if is_removal else app.learn.proven(scope, [plain.decode("utf-8", "replace"), *others])
         app.search.look(found)
         refused = refused_keys()
@@ -98,9 +100,3 @@ def _file(app: App, root: str, name: str | None) -> Path:
     if not folders:
         raise UsageError("the agent keeps no memory folder for this project; choose another --file")
     return Path(folders[0], MEMORY)
-
-
-def _others(root: str, path: Path) -> list[Path]:
-    """The other files of a project that agents read by themselves."""
-    names = dict.fromkeys(name for history in histories().values() for name in history.reads)
-    return [file for name in names if os.path.realpath(file := Path(root, name)) != os.path.realpath(path)]
