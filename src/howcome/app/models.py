@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from howcome.app.clock import now_ms
 from howcome.errors import ProviderError
@@ -101,13 +102,10 @@ class Models:
         """What tells which memories are near; None where no embedder is ready."""
         from howcome.learn.meaning import Meaning
 
-        try:
-            is_ready = self.vectors is not None
-        except ProviderError:  # memories are told apart by their words then
-            is_ready = False
-        if not is_ready or self.embedder is None:
-            return None
-        return Meaning(self._store, self.embedder, now_ms, self._prepared(self.passage_prefix))
+        with suppress(ProviderError):  # memories are told apart by their words then
+            if self.vectors is not None and self.embedder is not None:
+                return Meaning(self._store, self.embedder, now_ms, self._prepared(self.passage_prefix))
+        return None
 
     def pause_of(self, known_as: str) -> tuple[int, str] | None:
         """Until when (UTC ms) what failed is left alone, and why; None when it is not."""

@@ -110,10 +110,5 @@ class Remembering(Memories):
 
     def purge_again(self, keys: Iterable[bytes]) -> list[str]:
         """Purges what another copy of the store had purged and this one has not; the ids."""
-        again = []
-        for key in keys:
-            found = self.store.memories.find(key.hex(), limit=1)
-            if found and found[0].purged_ms is None:
-                self.purge(key.hex())
-                again.append(found[0].id)
-        return again
+        known = (one for key in keys for one in self.store.memories.find(key.hex(), limit=1))
+        return [self.purge(one.key.hex()).id for one in known if one.purged_ms is None]
