@@ -9,8 +9,7 @@ import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from howcome.app import open_app
-from howcome.app.servers import move, open_on_server
+from howcome.app import move, open_app, open_on_server
 from howcome.domain.memories import MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.errors import HowcomeError, StoreError, TranscriptError, UsageError
@@ -97,7 +96,7 @@ def _purged(settings: Settings) -> list[bytes]:
     try:
         with open_app(settings, create=False, is_embedded=True) as app:
             wanted = MemoryFilter(with_forgotten=True, with_superseded=True, with_purged=True)
-            found = app.memories.select(Scope.everything(), wanted, MAX_LISTED)
+            found = app.memories.listed(Scope.everything(), wanted, MAX_LISTED)
             return [memory.key for memory in found if memory.purged_ms is not None]
     except StoreError:  # there is none, or it is what the backup is put back for
         return []

@@ -87,7 +87,7 @@ def test_a_session_is_told_as_one_agent_saw_it(session: Session) -> None:
 
 def test_what_is_anothers_is_not_read(session: Session) -> None:
     """By its id neither, and the answer says how it is."""
-    kept = session.app.memories.select(session.scope(None), MemoryFilter(), 9)
+    kept = session.app.memories.listed(session.scope(None), MemoryFilter(), 9)
     [mine], [other] = ([one.id for one in kept if one.agent == agent] for agent in (OWNER, None))
     asked = event(session, "why does the ostrich")
     assert "red paint" in call(session, "get_memories", ids=[mine], agent_id=OWNER)

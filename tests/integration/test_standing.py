@@ -47,7 +47,7 @@ def app(root: Path, tmp_path: Path) -> Iterator[App]:
 
 def kept(app: App, root: Path) -> list[Memory]:
     """What was learnt, the one about the file first."""
-    found = app.memories.select(app.projects.scope_of(str(root)), MemoryFilter(), 50)
+    found = app.memories.listed(app.projects.scope_of(str(root)), MemoryFilter(), 50)
     return sorted(found, key=lambda one: "drain_tides" not in one.text)
 
 

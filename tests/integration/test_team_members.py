@@ -177,7 +177,7 @@ def member(machine: Machine, now_ms: list[int]) -> tuple[Any, TeamServer]:
     """The membership of a machine, with a clock of the test's."""
     app = machine.app()
     settings = read_settings(machine.environment)
-    one = TeamServer(app.store, app.memories, settings.home, settings.exclude, app.projects.root_of, lambda: now_ms[0])
+    one = TeamServer(app.memories, settings.home, settings.exclude, lambda: now_ms[0])
     return app, one
 
 

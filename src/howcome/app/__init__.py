@@ -11,10 +11,12 @@ import time
 from functools import cached_property
 
 from howcome.app.clock import now_ms
+from howcome.errors import SettingsError, StoreError
 from howcome.log.place import has_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from howcome.app.files import Files, Graphs
@@ -29,13 +31,29 @@ if TYPE_CHECKING:
     from howcome.app.searching import Searching
     from howcome.app.sharing import Sharing
     from howcome.app.telemetry import Telemetry
+    from howcome.log.database import Gate as StoreGate
     from howcome.log.spending import Spending
     from howcome.providers.base import Embedder
     from howcome.retrieve.ranking import Ranking
     from howcome.settings import Settings
     from howcome.store.base import Store
+    from howcome.store.moving import Moved
+    from howcome.store.postgres import PostgresStore
 
-__all__ = ["App", "now_ms", "open_app", "open_for_ingest", "open_for_recall"]
+__all__ = [
+    "App",
+    "DriverMissingError",
+    "move",
+    "now_ms",
+    "open_app",
+    "open_for_ingest",
+    "open_for_recall",
+    "open_on_server",
+]
+
+
+class DriverMissingError(StoreError):
+    """The packages of the extra `postgres` are not here."""
 
 
 def open_app(
@@ -60,23 +78,45 @@ def open_app(
         embedder: One that is loaded already, instead of that of the settings.
         opener: What opens that of the settings when it is needed, instead of `providers.embed.open_embedder`.
         is_embedded: Whether it is the one in `settings.home`, even if commands use one on a server.
-
-    Raises:
-        StoreError: the store cannot be opened; StoreMissingError when there is none and it must not be created.
     """
     from howcome.redact.gate import Gate
 
     os.umask(0o077)  # the database makes its files 0600 itself; the index and all else must be nobody else's either
     gate = Gate(lambda: bytes(store.meta("key")), personal=settings.redact_personal)  # type: ignore[call-overload]
     if settings.store and not is_embedded:
-        from howcome.app.servers import open_on_server
-
         store: Store = open_on_server(settings, busy_ms=busy_ms, create=create, gate=gate)
     else:
         from howcome.store.sqlite import SqliteStore
 
         store = SqliteStore(settings.home, busy_ms=busy_ms, create=create, gate=gate)
     return App(store, settings, fixed_root=fixed_root, ranking=ranking, embedder=embedder, opener=opener)
+
+
+def open_on_server(settings: Settings, *, busy_ms: int, create: bool, gate: StoreGate | None) -> PostgresStore:
+    """The store on the server of the settings, which may name a variable with its password."""
+    try:
+        from howcome.store.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        if error.name is None or not error.name.startswith("psycopg"):
+            raise
+        what = "a store on a server needs the package psycopg: pip install 'howcome[postgres]'"
+        raise DriverMissingError(what) from error
+    from hashlib import blake2b
+
+    name = settings.store_password_env
+    if name and name not in os.environ:
+        raise SettingsError(f"store_password_env: the variable {name} is not set")
+    # where this machine keeps vectors of what is on a server
+    folder = os.path.join(settings.home, "servers", blake2b(settings.store.encode(), digest_size=6).hexdigest())
+    password = os.environ.get(name, "")
+    return PostgresStore(folder, settings.store, password=password, busy_ms=busy_ms, create=create, gate=gate)
+
+
+def move(source: Store, target: Store, on_progress: Callable[[int], object]) -> Moved:
+    """See `store.moving.copy_store`, which needs the extra as well."""
+    from howcome.store.moving import copy_store
+
+    return copy_store(source, target, on_progress)
 
 
 def open_for_recall(settings: Settings, deadline: float, embedder: Embedder | None = None) -> App | None:
@@ -184,7 +224,7 @@ class App:
         """Memories on a person's other machines, and in a team's repository."""
         from howcome.app.sharing import Sharing
 
-        return Sharing(self.store, self.settings, self.memories, self.projects)
+        return Sharing(self.settings, self.memories, self.projects)
 
     @cached_property
     def learn(self) -> Learning:

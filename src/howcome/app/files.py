@@ -6,6 +6,8 @@ import os
 from itertools import accumulate
 
 from howcome.app.clock import now_ms
+from howcome.clients.projects import top_of
+from howcome.ingest.exclusion import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ class Files:
         return self._origins(path).of_file(path, limit)
 
     def _origins(self, path: str) -> Origins:
-        from howcome.clients.projects import top_of
         from howcome.history.origins import Origins
 
         folder = os.path.dirname(os.path.abspath(path))
@@ -62,16 +63,13 @@ class Graphs:
 
     def _graphs(self) -> ProjectGraphs:
         from howcome.codegraph.build import ProjectGraphs
-        from howcome.ingest.exclusion import Places
 
         return ProjectGraphs(self._store, Places(self._settings.exclude, self._fixed_root), now_ms)
 
     def of(self, folder: str, file: str) -> FileImports:
         """What a file of a folder's project imports and what imports it; see `retrieve.code_files.imports_of`."""
-        from howcome.clients.projects import top_of
         from howcome.retrieve.code_files import imports_of
 
-        root = self._projects.root_of(folder)
-        place = os.path.realpath(folder)
+        root, place = self._projects.root_of(folder), os.path.realpath(folder)
         below = os.path.relpath(place, top_of(place) or root)
         return imports_of(self._store, self._store.projects.of_root(root), file, below)

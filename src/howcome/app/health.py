@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from howcome.app.clock import now_ms
 from howcome.domain import events
+from howcome.redact.version import is_due, rules_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,19 +41,11 @@ class Health:
         return self._store.place, self._store.folder, sizes, self._store.describe()
 
     def require_writable(self) -> None:
-        """Writes nothing, in a transaction.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Writes nothing, in a transaction; StoreError where it cannot be written."""
         self._store.injections.record("", "", 0)
 
     def read_some(self) -> dict[str, int]:
-        """Reads some of each kind of rows; the counts.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """Reads some of each kind of rows; the counts."""
         self.sources()
         self._store.accounts.kinds()
         self._store.log.events([self._store.log.last_position()], with_text=True)
@@ -103,17 +96,13 @@ class Health:
     # -- secrets ---------------------------------------------------------------------------------------------------
     def rules_version(self) -> int:
         """By which version of the rules for secrets everything here was searched."""
-        from howcome.redact.version import rules_of
-
         return rules_of(self._store)
 
     def is_redaction_due(self) -> bool:
         """Whether that is an older one than today's."""
-        from howcome.redact.version import is_due
-
         return is_due(self._store)
 
-    def redact_again(self, on_progress: Callable[[int, int], None] = lambda *_: None) -> Redacted | None:
+    def redact_again(self, on_progress: Callable[[int, int], None]) -> Redacted | None:
         """Redacts what is stored by today's rules; None when that is not due. See `redacting.redact_again`."""
         from howcome.app.redacting import redact_again
 

@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 
+from howcome.domain.stored import Filter, Scope
 from howcome.errors import IndexDamagedError, StoreError
 
 TYPE_CHECKING = False
@@ -13,14 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
-    from howcome.domain.stored import Scope
     from howcome.index.vector_files import VectorFolder
     from howcome.settings import Settings
     from howcome.store.base import Store
 
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
-
 
 COMMANDS_S = 0.5
 """A hook that finds the commands of a whole history new leaves most of them to the next, and to the worker."""
@@ -100,13 +99,7 @@ class Indexing:
         return self._store.index.weigh(()).totals["events"]
 
     def try_out(self) -> None:
-        """One question to each part of it.
-
-        Raises:
-            IndexDamagedError: it cannot be read.
-        """
-        from howcome.domain.stored import Filter, Scope
-
+        """One question to each part of it; IndexDamagedError where it cannot be read."""
         words, wanted = dict.fromkeys(self._store.index.analyze("howcome"), 1.0), Filter(Scope.everything())
         for part in ("events", "exchanges", "fuzzy"):
             self._store.index.search(part, words, wanted, 1)
@@ -118,10 +111,7 @@ class Indexing:
         """Writes vectors of turns and memories that have none; how many, None when another is at it or nothing embeds.
 
         The local model is built first when its weights are here and it is not; `on_progress` is told how many turns
-        were done each time.
-
-        Raises:
-            ProviderError: the embedder failed; what is written stays.
+        were done each time. What is written stays where the embedder fails (ProviderError).
         """
         models = self._models
         vectors = models.open_vectors(build=True, threads=threads)
@@ -141,11 +131,7 @@ class Indexing:
         return added
 
     def turns_to_embed(self) -> int | None:
-        """How many turns are to be embedded; None when nothing embeds.
-
-        Raises:
-            ProviderError: the settings name an embedder that cannot be had.
-        """
+        """How many turns are to be embedded; None when nothing embeds."""
         self._models.open_vectors(build=True)
         index = self._models.vector_index
         return None if index is None else self.turns_without(index.model)

@@ -109,10 +109,7 @@ class Ingesting:
         """Observations that wait in the spool become events (not yet searchable); None when there are none.
 
         What the store refused before is tried again when its time has come, or at once with `retry_all`; another
-        process that is at it is waited for so long.
-
-        Raises:
-            StoreError: the spool cannot be read or written; nothing is lost.
+        process that is at it is waited for so long. Nothing is lost by a StoreError.
         """
         from howcome.clients.spool import dead_letters, is_empty
 
@@ -135,9 +132,5 @@ class Ingesting:
             self.shorten(days, rest)
 
     def vacuum(self) -> None:
-        """Writes the database anew without gaps.
-
-        Raises:
-            StoreError: there is no room for it; StoreLockedError: another process is in the way.
-        """
+        """Writes the database anew without gaps."""
         self._store.purging.vacuum()

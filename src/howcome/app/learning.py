@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from howcome.app.clock import now_ms
-from howcome.domain.stored import Scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,12 +12,13 @@ if TYPE_CHECKING:
 
     from howcome.app.models import Models
     from howcome.domain.memories import Memory
-    from howcome.domain.stored import StoredEvent
+    from howcome.domain.stored import Scope, StoredEvent
     from howcome.history.rationale.run import Rationales
     from howcome.learn.consolidate import Consolidation
     from howcome.learn.in_step import InStep, Seen
     from howcome.learn.model_run import Estimate, ModelDistillation
     from howcome.learn.run import Distillation
+    from howcome.log.distil_batches import DistilBatches
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -27,21 +29,17 @@ class Learning:
     def __init__(self, store: Store, settings: Settings, models: Models) -> None:
         self._store, self._settings, self._models = store, settings, models
 
-    _distillation: Distillation | None = None
-
-    @property
+    @cached_property
     def distillation(self) -> Distillation | None:
         """What turns sessions into memories; None when the settings have none."""
-        if self._distillation is None and self._settings.distiller != "off":
-            from howcome.learn.run import Distillation
-            from howcome.learn.sources import SourceDistiller
-            from howcome.providers.embed import model_name
+        if self._settings.distiller == "off":
+            return None
+        from howcome.learn.run import Distillation
+        from howcome.learn.sources import SourceDistiller
+        from howcome.providers.embed import model_name
 
-            model = model_name(self._settings)
-            self._distillation = Distillation(
-                self._store, SourceDistiller(self._settings.sources_off), now_ms, self._models.meaning, model
-            )
-        return self._distillation
+        sources, model = SourceDistiller(self._settings.sources_off), model_name(self._settings)
+        return Distillation(self._store, sources, now_ms, self._models.meaning, model)
 
     def in_step(self, seen: Seen | None = None) -> InStep:
         """What keeps memories of files in step with them; `seen` is what a worker saw the last time."""
@@ -95,21 +93,10 @@ class Learning:
 
         return model_known_as(self._settings)
 
-    def batch_counts(self) -> dict[str, int]:
-        """What became of the batches for the model, by state."""
-        return self._store.distil_batches.counts()
-
-    def sessions_waiting(self) -> int:
-        """How many sessions have batches that the model has not done."""
-        return len(self._store.distil_batches.open_sessions(Scope.everything()))
-
-    def dead_reasons(self) -> dict[str, int]:
-        """Why batches failed, and how many."""
-        return self._store.distil_batches.dead_reasons()
-
-    def reasons_of(self, memory: Memory) -> list[tuple[str, str, int]]:
-        """What a model did to a memory: operation, reason, when (UTC ms)."""
-        return self._store.distil_batches.memory_reasons(memory.row)
+    @property
+    def queue(self) -> DistilBatches:
+        """Batches for the model: what became of them, and what it did to memories."""
+        return self._store.distil_batches
 
     def newest_rationales(
         self, scope: Scope, since_ms: int | None, limit: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from howcome.app.clock import now_ms
 from howcome.errors import ProviderError
@@ -73,20 +74,18 @@ class Models:
 
                 folder, name = os.path.join(self._store.folder, "index"), self.redact(self.embedder.name)
                 self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
-                self._vectors = EmbeddedTurns(
-                    self.embedder, self.vector_index, self._as_question, self._store.memory_search
-                )
+                as_question = self._prepared(self._prefixes[0])
+                self._vectors = EmbeddedTurns(self.embedder, self.vector_index, as_question, self._store.memory_search)
         return self._vectors
 
     def redact(self, text: str) -> str:
         """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""
         return self._store.gate.text(text) if self._store.gate is not None else text
 
-    def _redact_for_embedder(self, text: str) -> str:
-        return self.redact(text) if self._settings.embedding == "http" else text
-
-    def _as_question(self, text: str) -> str:
-        return self._prefixes[0] + self._redact_for_embedder(text)
+    def _prepared(self, prefix: str) -> Callable[[str], str]:
+        """What makes of a text what the embedder is given."""
+        redact = self.redact if self._settings.embedding == "http" else str
+        return lambda text: prefix + redact(text)
 
     @property
     def passage_prefix(self) -> str:
@@ -99,20 +98,14 @@ class Models:
 
         return prefixes(self._settings)
 
-    def _as_passage(self, text: str) -> str:
-        return self.passage_prefix + self._redact_for_embedder(text)
-
     def meaning(self) -> Meaning | None:
         """What tells which memories are near; None where no embedder is ready."""
         from howcome.learn.meaning import Meaning
 
-        try:
-            is_ready = self.vectors is not None
-        except ProviderError:  # memories are told apart by their words then
-            is_ready = False
-        if not is_ready or self.embedder is None:
-            return None
-        return Meaning(self._store, self.embedder, now_ms, self._as_passage)
+        with suppress(ProviderError):  # memories are told apart by their words then
+            if self.vectors is not None and self.embedder is not None:
+                return Meaning(self._store, self.embedder, now_ms, self._prepared(self.passage_prefix))
+        return None
 
     def pause_of(self, known_as: str) -> tuple[int, str] | None:
         """Until when (UTC ms) what failed is left alone, and why; None when it is not."""

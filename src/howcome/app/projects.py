@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from howcome.app.clock import now_ms
 from howcome.domain.stored import Scope
+from howcome.retrieve.projects import project_named, project_of, root_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,14 +26,10 @@ class Projects:
         """The scope of a folder: its project."""
         if self._fixed_root is not None:
             return Scope.project(self._store.projects.of_path(folder))
-        from howcome.retrieve.projects import project_of
-
         return Scope(project_of(self._store, folder), folder=folder)
 
     def root_of(self, folder: str) -> str:
         """The root of the project that a folder belongs to; what is kept there is found by `scope_of` it."""
-        from howcome.retrieve.projects import root_of
-
         return root_of(self._store, folder)
 
     def of_root(self, root: str) -> int | None:
@@ -41,8 +38,6 @@ class Projects:
 
     def named(self, name: str, here: str, instead: str) -> tuple[int | None, str]:
         """The project (id, root) with a name; see `retrieve.projects.project_named`."""
-        from howcome.retrieve.projects import project_named
-
         return project_named(self._store, name, here, instead)
 
     def roots(self) -> list[tuple[int, str]]:
@@ -63,10 +58,7 @@ class Projects:
             self.meet_branches(folder, is_asked=False)  # the worker does
 
     def look(self, limit_s: float) -> None:
-        """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD has moved.
-
-        See `ingest.identity.Identities.refresh` and `clients.git.Branches`.
-        """
+        """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD moved."""
         from howcome.clients.git import Branches
         from howcome.ingest.identity import Identities
 

@@ -68,10 +68,7 @@ class Reading:
     def recent_sessions(
         self, scope: Scope, limit: int, agent: str | None = None, since_ms: int = 0, before_ms: int | None = None
     ) -> list[SessionSummary]:
-        """The latest sessions of a scope, the newest first, as they were before a moment.
-
-        Of an agent those of that client, or with that subagent.
-        """
+        """The latest sessions of a scope (of a client, or with a subagent), the newest first, as before a moment."""
         sessions = self._store.sessions
         among = None if agent is None else sessions.of_client(agent) or sessions.of_agent(agent)
         return sessions.recent(scope, limit, among, since_ms, before_ms)

@@ -11,8 +11,8 @@ import gzip
 import json
 import os
 import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from howcome.clients import spool
 from howcome.clients.records import ReaderState
@@ -22,16 +22,10 @@ from howcome.files import replacing, settle
 from howcome.ingest.file_pass import WITHHELD, kept
 from howcome.ingest.writer import Preparer
 from howcome.learn.run import memory_digest
+from howcome.memory.backup import FOLDER as BACKUPS
+from howcome.redact.gate import Gate
 from howcome.redact.version import RULES_VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from howcome.redact.gate import Gate
-    from howcome.store.base import Store
-
-BACKUPS = "backups"
-"""The folder of the store's backups: exports and whole databases."""
+from howcome.store.base import Store
 
 LOCK_WAIT_S = 10.0
 MAX_LOOKED_FOR = 20
@@ -78,13 +72,7 @@ class RowTexts:
 def redact_again(store: Store, home: str, on_progress: Callable[[int, int], None]) -> Redacted:
     """Brings everything that is stored up to the rules of now; to be run again when it was killed or refused.
 
-    Args:
-        store: Whose rows; writable.
-        home: Its folder, with the spool and backups in it.
-        on_progress: Told how many rows of how many were looked at, after each step.
-
-    Raises:
-        StoreError: the store cannot be written; StoreLockedError when another process is in the way.
+    `home` is the folder with the spool and backups; `on_progress` is told how many rows of how many were looked at.
     """
     texts, report, secrets = RowTexts(bytes(store.meta("key")), store.gate), Redacted(), set[str]()  # type: ignore[call-overload]
 
@@ -113,13 +101,10 @@ def _files(home: str) -> Iterator[str]:
             yield from (letter.path for letter in spool.dead_letters(home))
 
 
-def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
+def redact_file(store: Store, path: str, gate: Gate) -> bool:
     """Redacts a backup again in its place; whether anything in it changed.
 
     A database's rows by a gate with its own key; any other file line by line, JSON or not, packed or not.
-
-    Raises:
-        StoreError: it cannot be read or written; it is as it was.
     """
     try:
         if os.path.islink(path) or not os.path.isfile(path) or path.endswith(("-wal", "-shm", ".part")):
@@ -128,7 +113,7 @@ def redact_file(store: Store, path: str, gate: Gate | None = None) -> bool:
             head = stream.read(len(_DATABASE))
         if head == _DATABASE:
             return store.texts.rewrite_copy(path, RowTexts, RULES_VERSION)
-        return _redact_lines(path, gate or RowTexts(bytes(store.meta("key")), store.gate).gate)  # type: ignore[call-overload]
+        return _redact_lines(path, gate)
     except (OSError, EOFError, ValueError) as error:
         raise StoreError(f"{path}: it cannot be redacted again: {error}") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from howcome.app.clock import now_ms
 from howcome.domain.memories import LLM, RULES, MemoryFilter
 from howcome.domain.stored import Scope
@@ -36,16 +38,9 @@ class Remembering(Memories):
 
     def count_access(self, memories: Sequence[Memory]) -> None:
         """Memories were read; losing the count must not lose the answer."""
-        if self._store.is_read_only:
-            return
-        try:
-            self._store.memories.record_access([memory.row for memory in memories], now_ms())
-        except StoreError:
-            return
-
-    def select(self, scope: Scope, wanted: MemoryFilter, limit: int) -> list[Memory]:
-        """Some of a scope, the newest first; also those that have faded."""
-        return self._store.memories.select(scope, wanted, limit)
+        with suppress(StoreError):
+            if not self.store.is_read_only:
+                self.store.memories.record_access([memory.row for memory in memories], now_ms())
 
     def topics(self, memories: Sequence[Memory]) -> list[tuple[str, list[Memory]]]:
         """Memories by what they are about, the largest topic first; "" names those of none."""
@@ -55,42 +50,38 @@ class Remembering(Memories):
 
     def waiting(self, scope: Scope, limit: int) -> list[Review]:
         """The pairs that somebody should look at."""
-        return self._store.reviews.waiting(scope, limit)
+        return self.store.reviews.waiting(scope, limit)
 
     def settle(self, number: int, keep: str) -> Review:
         """Settles a pair; see `memory.chains.settle`."""
-        return settle(self._store, self.forget, now_ms, number, keep)
+        return settle(self.store, self.forget, now_ms, number, keep)
 
     def states(self, memories: Iterable[Memory], before: States | None = None) -> States:
         """What `set_back` needs to know of memories, and of what stands in their chains, before and after a change."""
         rows = {row for table, row in before or () if table == "memories"}  # a change may have parted a chain
         rows |= {one.row for memory in memories for one in self.chain(memory.key.hex())}
-        return self._store.reviews.states(rows)
+        return self.store.reviews.states(rows)
 
     def set_back(self, before: States, after: States) -> None:
-        """Takes a change back: all is as it was before, and a memory that the change added is forgotten.
-
-        Raises:
-            UsageError: somebody has changed it again since.
-        """
-        if not self._store.reviews.set_back(before, after, now_ms()):
+        """Takes a change back: all is as it was before, and a memory that the change added is forgotten."""
+        if not self.store.reviews.set_back(before, after, now_ms()):
             raise UsageError("somebody has changed it since; nothing was taken back")
 
     def told_of(self, memories: Sequence[Memory]) -> dict[bytes, Told]:
         """Which source found memories (by key), and in how many sessions they were said; by hand: none."""
-        return self._store.candidates.told_of(memory.key for memory in memories)
+        return self.store.candidates.told_of(memory.key for memory in memories)
 
     def said(self, memory: Memory) -> list[tuple[int, str]]:
         """When a memory was said (UTC ms), and by which event."""
-        return self._store.memories.said(memory.row)
+        return self.store.memories.said(memory.row)
 
     def wordings(self, memory: Memory) -> list[str]:
         """In which other words it was said."""
-        return self._store.candidates.wordings(memory.row)
+        return self.store.candidates.wordings(memory.row)
 
     def learnt_in(self, session: int) -> list[tuple[Memory, bool]]:
         """What a session (by its row) taught, the newest first, and whether it did so first: else it said it again."""
-        told = {event.id for event in self._store.log.session(session, with_text=False)}
+        told = {event.id for event in self.store.log.session(session, with_text=False)}
         found = [memory for memory in self._distilled(Scope.everything()) if told & set(memory.evidence)]
         return [(memory, memory.evidence[0] in told) for memory in found]
 
@@ -103,26 +94,21 @@ class Remembering(Memories):
         """What the last session taught that taught anything."""
         for memory in self._distilled(scope):
             last = max(self.said(memory), default=(0, ""))[1]  # when it was said last; its evidence is any witness
-            for event in self._store.log.find(last, limit=1) if last else ():
-                return self.learnt_in(self._store.sessions.of_event(event.row) or 0)
+            for event in self.store.log.find(last, limit=1) if last else ():
+                return self.learnt_in(self.store.sessions.of_event(event.row) or 0)
         return []
 
     def _distilled(self, scope: Scope) -> list[Memory]:
         """Live memories from sessions, what was said last first."""
-        sources = (self._store.memories.select(scope, MemoryFilter(source=one), MAX_COMPARED) for one in (RULES, LLM))
+        sources = (self.store.memories.select(scope, MemoryFilter(source=one), MAX_COMPARED) for one in (RULES, LLM))
         every = [memory for found in sources for memory in found]
         return sorted(every, key=lambda memory: (memory.said_ms or memory.created_ms, memory.row), reverse=True)
 
     def sample(self, scope: Scope) -> list[Memory]:
         """Every distilled memory of a scope, in an order that does not depend on when it was made."""
-        return [memory for source in (RULES, LLM) for memory in self._store.candidates.sample(scope, source)]
+        return [memory for source in (RULES, LLM) for memory in self.store.candidates.sample(scope, source)]
 
     def purge_again(self, keys: Iterable[bytes]) -> list[str]:
         """Purges what another copy of the store had purged and this one has not; the ids."""
-        again = []
-        for key in keys:
-            found = self._store.memories.find(key.hex(), limit=1)
-            if found and found[0].purged_ms is None:
-                self.purge(key.hex())
-                again.append(found[0].id)
-        return again
+        known = (one for key in keys for one in self.store.memories.find(key.hex(), limit=1))
+        return [self.purge(one.key.hex()).id for one in known if one.purged_ms is None]

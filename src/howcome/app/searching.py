@@ -123,10 +123,7 @@ class Searching:
         return Ledger(self._store, self._projects.scope_of(cwd), session, then_ms)
 
     def briefing(self, cwd: str, then_ms: int | None = None, is_held: Callable[[str], bool] | None = None) -> Briefing:
-        """What a session in a folder is told as it begins: lines, each with what it is from; see `recall.briefing`.
-
-        `then_ms`: as it was at that moment, as with `recall`. `is_held`: whether a memory's text is said elsewhere.
-        """
+        """What a session in a folder is told as it begins: lines, each with what it is from; see `judged`."""
         from howcome.recall.briefing import Briefing
 
         scope, moment_ms = self._projects.scope_of(cwd), now_ms() if then_ms is None else then_ms
@@ -168,17 +165,11 @@ class Searching:
         """When something was typed last in a session (the client's id); 0 where nothing was."""
         return self._store.sessions.since_prompt(session)[0]
 
-    def receipt(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
-        """What was injected, and how often it was used; see `recall.receipt`."""
-        from howcome.recall.receipt import receipt
+    def receipt(self, verdicts: Iterable[PastVerdict], *, by_row: bool = False) -> dict[str, Row]:
+        """What was injected, by its way (or for each verdict), and how often it was used; see `recall.receipt`."""
+        from howcome.recall.receipt import receipt, way_of
 
-        return receipt(self._store, verdicts)
-
-    def used(self, verdicts: Iterable[PastVerdict]) -> dict[str, Row]:
-        """The same for each verdict, by its row."""
-        from howcome.recall.receipt import receipt
-
-        return receipt(self._store, verdicts, key=lambda one: str(one.row))
+        return receipt(self._store, verdicts, key=(lambda one: str(one.row)) if by_row else way_of)
 
     def failing(self, scope: Scope, limit: int) -> list[Failing]:
         """The commands that failed in a scope, the last first; see `recall.failing`."""

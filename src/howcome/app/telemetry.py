@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from howcome.domain.candidates import users_words
 from howcome.domain.events import ORIGIN_USER
-from howcome.domain.memories import MemoryFilter
-from howcome.history.telemetry.counting import counts
-from howcome.history.telemetry.patterns import patterns
-from howcome.history.telemetry.spending import spent
-
-if TYPE_CHECKING:
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
-    from howcome.history.telemetry.counting import Counts
-    from howcome.history.telemetry.patterns import Pattern
-    from howcome.history.telemetry.spending import Spending
-    from howcome.store.base import Store
+from howcome.domain.memories import Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.history.telemetry.counting import Counts, counts
+from howcome.history.telemetry.patterns import Pattern, patterns
+from howcome.history.telemetry.spending import Spending, spent
+from howcome.store.base import Store
 
 NEWEST = 1000
 """So many memories, the newest, are looked at."""

@@ -27,9 +27,8 @@ from howcome.domain.memories import MemoryFilter
 from howcome.errors import StoreMissingError, UsageError
 from howcome.memory import markdown
 from howcome.memory.export import HEAD, MAX_LISTED
-from howcome.memory.importing import require_head
+from howcome.memory.importing import ImportReport, require_head
 from howcome.memory.other_tools import TOOLS
-from howcome.memory.reports import ImportReport
 from howcome.present.memory_files import read_export, read_text, write_lines
 from howcome.present.render import counted, json_line
 from howcome.present.screen import report
@@ -75,7 +74,7 @@ def export(
     check_scope(project, all_projects=all_projects)
     with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
-        live = app.memories.select(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
+        live = app.memories.listed(scope, MemoryFilter(), MAX_LISTED) if str(file).endswith(MARKDOWN) else None
         lines = list(app.memories.export(scope)) if live is None else []
     written = map(json_line, lines) if live is None else markdown.written(live)
     write_lines(file, written, force=force)

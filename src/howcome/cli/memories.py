@@ -176,7 +176,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[Row], list[s
     lines += [f"replaced by: {memory_brief(memory_view(other))}" for other in chain[place + 1 :]]
     lines += [f"said: {day(iso_time(ts_ms))}  {event}" for ts_ms, event in said]
     lines += [f"also said as: {text}" for text in wordings]
-    by_model = app.learn.reasons_of(memory)
+    by_model = app.learn.queue.memory_reasons(memory.row)
     lines += [f"{op} by a model: {reason}  {day(iso_time(ts_ms))}" for op, reason, ts_ms in by_model]
     row = memory_view(memory) | {
         "chain": [memory_view(other) for other in chain], "wordings": wordings, "borne_out_by": evidence,

@@ -14,7 +14,7 @@ from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory
 from howcome.errors import NotFoundError, StoreMissingError, UsageError
 from howcome.log.place import is_live
-from howcome.memory.reports import PurgeReport
+from howcome.memory.remember import PurgeReport
 from howcome.memory.text import cleaned, owner
 from howcome.memory.wording import worded
 from howcome.present.render import counted, json_line

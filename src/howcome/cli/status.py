@@ -82,7 +82,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
             for one in read_wirings() if one.is_connected
         ],
         "prompts": seen.prompts_in_time(home), "last_hook": iso_time(seen.last_hook_ms(app, home, transcripts) or None),
-        "spool": spool_counts(home), "distil_batches": app.learn.batch_counts(),
+        "spool": spool_counts(home), "distil_batches": app.learn.queue.counts(),
         "projects_in_doubt": len(app.projects.doubts()), "worker": worker_state(home),
         "hook_errors": seen.last_lines(os.path.join(home, LOG_NAME)),
     }  # fmt: skip

@@ -9,9 +9,11 @@ import fcntl
 import os
 import time
 
+from howcome.app import App, now_ms
 from howcome.clients.spool import dead_letters, spool_counts
 from howcome.doctor.base import Finding, Level, Machine
 from howcome.doctor.facts import RECENT_S, last_lines, late_prompts, logged_s, prompts_in_time, quoted
+from howcome.domain.stored import Scope
 from howcome.errors import StoreError
 from howcome.learn.model_run import STOPPED, not_allowed
 from howcome.present.guarded import LOG_NAME as HOOK_LOG_NAME
@@ -31,7 +33,6 @@ MAX_DEADLINE_MS = 4000
 """More would be cut by the time that `init` gives the hook, 5 s."""
 
 MOST_REASONS = 3
-_RETRY = "howcome distil --retry"
 _LOG_REMEDIES = (
     (REFUSED, "name its folder in `transcript_folders` (config.toml), or read it: howcome import PATH"),
     ("UserPromptSubmit reached its deadline", "raise prompt_deadline_ms in config.toml"),
@@ -64,35 +65,29 @@ def check_spool(machine: Machine) -> list[Finding]:
     """Observations are stored within the hour, and none is dead."""
     counts, letters = spool_counts(machine.home), dead_letters(machine.home)
     findings = []
+    reasons = counts["reasons"]
+    why = ", ".join(f"{count} {name}" for name, count in reasons.items()) if isinstance(reasons, dict) else ""
     if any(not letter.is_records for letter in letters):
-        what = f"observations that the store refused: {_listed(counts['reasons'])}"
+        what = f"observations that the store refused: {why}"
         findings.append(Finding("warning", "spool", what, "howcome observe --retry", lambda: _retry(machine)))
     elif letters:
-        what = f"lines that are no observations: {_listed(counts['reasons'])}"
-        findings.append(Finding("warning", "spool", what, "howcome observe --discard"))
+        findings.append(
+            Finding("warning", "spool", f"lines that are no observations: {why}", "howcome observe --discard")
+        )
     if counts["waiting"]:
         age_s = time.time() - float(str(counts["oldest_s"] or 0))
-        waiting = counted(_number(counts["waiting"]), "observation")
+        waiting = counted(int(str(counts["waiting"])), "observation")
         what = f"{waiting} not stored yet, the oldest for {age_s / 60:.0f} minutes"
         level: Level = "warning" if age_s > STALE_SPOOL_S else "note"
         findings.append(Finding(level, "spool", what, "howcome observe --retry", lambda: _retry(machine)))
     return findings or [Finding("ok", "spool", "empty")]
 
 
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _listed(counts: object) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) if isinstance(counts, dict) else ""
-
-
 def _retry(machine: Machine) -> str:
-    app = machine.app
-    if app is None:
+    if machine.app is None:
         raise machine.store_problem or StoreError("there is no store yet; howcome import makes it")
-    report = app.ingest.spool(retry_all=True)
-    app.index.finish()
+    report = machine.app.ingest.spool(retry_all=True)
+    machine.app.index.finish()
     if report is None:
         return "nothing waits any more"
     return f"stored {counted(report.accepted, 'observation')}, {report.duplicate} known already"
@@ -102,7 +97,7 @@ def check_worker(machine: Machine) -> list[Finding]:
     """Which process does the work behind the sessions; a socket without one was left by a process that was killed."""
     state = worker_state(machine.home)
     if state["working"]:
-        since = local_time(_number(state["started_ms"]), time.time_ns() // 1_000_000)
+        since = local_time(int(str(state["started_ms"] or 0)), now_ms())
         return [Finding("ok", "worker", f"process {state['pid'] or '?'} works, since {since}")]
     if state["socket"]:
         path = os.path.join(machine.home, SOCKET_NAME)
@@ -131,33 +126,29 @@ def check_batches(machine: Machine) -> list[Finding]:
         return [Finding("warning", "distilling", what, machine.edit_config())]
     if machine.app is None:
         return []
-    counts = machine.app.learn.batch_counts()
-    return [*_failed(machine, counts), *_waiting(machine, counts)]
-
-
-def _failed(machine: Machine, counts: dict[str, int]) -> list[Finding]:
-    if machine.app is not None and counts["dead"]:
-        reasons = list(machine.app.learn.dead_reasons().items())[:MOST_REASONS]
+    queue, findings = machine.app.learn.queue, []
+    counts = queue.counts()
+    if counts["dead"]:
+        reasons = list(queue.dead_reasons().items())[:MOST_REASONS]
         why = "; ".join(f"{count}: {reason}" for reason, count in reasons)
         lasting = f", {counts['given_up']} of them for good" if counts["given_up"] else ""
         dead = counted(counts["dead"], "batch", "batches")
         what = f"the model failed at {dead}{lasting} ({why}); what was learnt without it stays"
-        return [Finding("note" if counts["given_up"] == counts["dead"] else "warning", "distilling", what, _RETRY)]
-    return []
+        level: Level = "note" if counts["given_up"] == counts["dead"] else "warning"
+        findings.append(Finding(level, "distilling", what, "howcome distil --retry"))
+    return findings + (_waiting(machine, machine.app, counts) if machine.settings.distiller == "llm" else [])
 
 
-def _waiting(machine: Machine, counts: dict[str, int]) -> list[Finding]:
+def _waiting(machine: Machine, app: App, counts: dict[str, int]) -> list[Finding]:
     """What waits, and why; a pause after failures is told where the model is."""
-    if machine.app is None or machine.settings.distiller != "llm":
-        return []
-    app, done = machine.app, f"{counted(counts['done'], 'batch', 'batches')} done by the model"
+    done = f"{counted(counts['done'], 'batch', 'batches')} done by the model"
     why, remedy = not_allowed(machine.settings), machine.edit_config()
     if ACTIVE in why:
         remedy = f"unset {ACTIVE}"
     if not why and app.spending.stopped_ms() is not None:
         why, remedy = STOPPED, "howcome spending --go"
     if why:
-        sessions = counted(app.learn.sessions_waiting(), "session")
+        sessions = counted(len(app.learn.queue.open_sessions(Scope.everything())), "session")
         what = f"{done}, {counted(counts['pending'], 'batch', 'batches')} and {sessions} wait: {why}"
         return [Finding("warning", "distilling", what, remedy)]
     if counts["dead"]:  # said already

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 
 from howcome import wiring as lifecycle
-from howcome.app import App
+from howcome.app import App, now_ms
 from howcome.clients.base import Client
 from howcome.clients.discover import Found
 from howcome.clients.registry import DEFAULT, clients
 from howcome.clients.wiring import SERVER
-from howcome.doctor.base import Finding, Level, Machine
+from howcome.doctor.base import Finding, Level, Machine, of_store
 from howcome.doctor.facts import edit, last_hook_ms, unread_transcripts
 from howcome.doctor.programs import client_version, numbers
 from howcome.doctor.storage import QUIET_S
@@ -38,38 +39,34 @@ def check_connections(machine: Machine) -> list[Finding]:
     """Every part of every install is there, as this install would write it; a plugin is not there beside one."""
     owners = lifecycle.recorded_owners() or [wiring.owner for wiring in read_wirings() if wiring.is_connected]
     wired = {owner.agent for owner in owners if owner.scope == "user"}
-    plugins = enabled_plugins(machine, os.getcwd()).items()
-    by_plugin = [_check_plugin(agent, command, is_silent=agent in wired) for agent, command in plugins]
+    silent = "its plugin is there beside what `howcome init` wired: that acts, and the plugin is silent"
+    by_plugin = [
+        Finding("note", "agents", f"{agent}: {silent}", f"{command}  # or: howcome uninstall")
+        if agent in wired
+        else Finding("ok", "agents", f"{agent}: connected by its plugin")
+        for agent, command in enabled_plugins(machine, os.getcwd()).items()
+    ]
     if owners or by_plugin:
         return [finding for owner in owners for finding in _check_owner(owner)] + by_plugin
     invalid = [finding for finding in _check_owner(lifecycle.Owner(DEFAULT)) if "cannot be read" in finding.what]
     return invalid or [Finding("error", "agents", "no agent is connected to its memory", "howcome init")]
 
 
-def _check_plugin(agent: str, command: str, *, is_silent: bool) -> Finding:
-    if not is_silent:
-        return Finding("ok", "agents", f"{agent}: connected by its plugin")
-    what = f"{agent}: its plugin is there beside what `howcome init` wired: that acts, and the plugin is silent"
-    return Finding("note", "agents", what, f"{command}  # or: howcome uninstall")
-
-
 def _check_owner(owner: lifecycle.Owner) -> list[Finding]:
     states = inspect(owner, lifecycle.parts_of(owner), lifecycle.howcome_home())
-    groups: dict[tuple[str, str, bool], list[PartState]] = {}
+    groups = defaultdict[tuple[str, str, bool], list[PartState]](list)
     for state in states:
         if state.state != "ok":
-            key = (state.state, os.path.dirname(state.path), state.what.startswith(_ESSENTIAL))
-            groups.setdefault(key, []).append(state)
+            groups[state.state, os.path.dirname(state.path), state.what.startswith(_ESSENTIAL)].append(state)
     name = owner.agent if owner.scope == "user" else f"{owner.agent} in {owner.root}"
     if all(state.state == "missing" for state in states):
         what = f"{name}: was connected, and nothing of it is there any more"
         return [Finding("error", "agents", what, remedy_of(owner))]
     findings = [_finding_of(owner, name, group) for group in groups.values()]
-    if skipped := lifecycle.agent_of(owner).wiring.untrusted(is_hook):
+    wiring = lifecycle.agent_of(owner).wiring
+    if skipped := wiring.untrusted(is_hook):
         what = f"{name}: runs none of its hooks before you trust them: {_shortened(skipped)}"
-        findings.append(
-            Finding("warning", "agents", what, f"{lifecycle.agent_of(owner).wiring.programs[0]}  # type /hooks")
-        )
+        findings.append(Finding("warning", "agents", what, f"{wiring.programs[0]}  # type /hooks"))
     return findings or [Finding("ok", "agents", f"{name}: {counted(len(states), 'part')}, all in place")]
 
 
@@ -92,7 +89,10 @@ def _finding_of(owner: lifecycle.Owner, name: str, group: list[PartState]) -> Fi
             return Finding("note", "agents", what, f"{remedy_of(owner)} --force")
         case "foreign":
             what = f"{name}: {first.path} holds somebody else's: {parts} ({first.detail})"
-            return Finding(essential, "agents", what, _foreign_remedy(owner, first))
+            remedy = f"{remedy_of(owner)} --force"  # a file gives way to it, an entry has to be taken out
+            if first.what.startswith(_ESSENTIAL):
+                remedy = f"{edit(str(first.path))}  # take {SERVER} out; then {remedy_of(owner)}"
+            return Finding(essential, "agents", what, remedy)
         case state:
             what = f"{name}: {state} in {first.path}: {parts}" + (f" ({first.detail})" if first.detail else "")
             return Finding("warning", "agents", what, remedy_of(owner))
@@ -100,23 +100,15 @@ def _finding_of(owner: lifecycle.Owner, name: str, group: list[PartState]) -> Fi
 
 def _listed(parts: Iterable[str]) -> str:
     """`hooks Stop, SessionEnd; MCP server howcome`, long lists shortened."""
-    kinds: dict[str, list[str]] = {}
-    for part in parts:
-        kind, _, name = part.rpartition(" ")
-        kinds.setdefault(kind, []).append(name)
+    kinds = defaultdict[str, list[str]](list)
+    for kind, _, name in (part.rpartition(" ") for part in parts):
+        kinds[kind].append(name)
     return "; ".join(f"{kind} {_shortened(names)}".lstrip() for kind, names in kinds.items())
 
 
 def _shortened(names: list[str]) -> str:
     rest = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _foreign_remedy(owner: lifecycle.Owner, state: PartState) -> str:
-    """`init` leaves alone what is somebody else's: a file gives way to --force, an entry has to be taken out."""
-    if state.what.startswith(_ESSENTIAL):
-        return f"{edit(str(state.path))}  # take {SERVER} out; then {remedy_of(owner)}"
-    return f"{remedy_of(owner)} --force"
 
 
 def check_switched_off(machine: Machine) -> list[Finding]:
@@ -140,13 +132,12 @@ def check_tool_hooks(machine: Machine) -> list[Finding]:
     return findings
 
 
-def check_alive(machine: Machine) -> list[Finding]:
+@of_store
+def check_alive(machine: Machine, app: App) -> list[Finding]:
     """Hooks ran: sessions that ended after the install are read."""
     asked = {client.name: client for client in clients() if client.wiring.why_no_hooks}
-    wired = {wiring.agent: wiring for wiring in reversed(read_wirings()) if wiring.agent in asked and wiring.settings}
-    if machine.app is None:
-        return []
-    return [_is_alive(machine, machine.app, asked[agent], wiring.settings) for agent, wiring in wired.items()]
+    settings = {wiring.owner.agent: wiring.settings for wiring in reversed(read_wirings()) if wiring.settings}
+    return [_is_alive(machine, app, asked[agent], path) for agent, path in settings.items() if agent in asked]
 
 
 def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Finding:
@@ -158,11 +149,9 @@ def _is_alive(machine: Machine, app: App, agent: Client, settings: str) -> Findi
         what = f"{counted(len(missed), 'session')} ended since the hooks are there, and none read them"
         remedy = f"{agent.wiring.why_no_hooks}  # says why it runs none; then howcome import"
         return Finding("warning", "hook", what, remedy)
-    last_ms = last_hook_ms(machine.app, machine.home, machine.transcripts)
-    seen = local_time(last_ms, time.time_ns() // 1_000_000)
-    what = (
-        f"last seen {seen}" if last_ms else f"{counted(len(since), 'session')} since they were installed, none missed"
-    )
+    what = f"{counted(len(since), 'session')} since they were installed, none missed"
+    if last_ms := last_hook_ms(app, machine.home, machine.transcripts):
+        what = f"last seen {local_time(last_ms, now_ms())}"
     return Finding("ok", "hook", what)
 
 

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Literal
 
 from howcome.app import App, open_app
@@ -26,7 +26,6 @@ Level = Literal["ok", "note", "warning", "error"]
 BUSY_MS = 1500
 """A write that waits longer than a hook would (1 s) is a finding."""
 
-MOUNTS = "/proc/mounts"
 MAX_OUTPUT_CHARS = 300
 
 
@@ -61,19 +60,10 @@ class Done:
         return lines[-1][:MAX_OUTPUT_CHARS] if lines else "it said nothing"
 
 
-def free_bytes(folder: str) -> int:
-    """Bytes that may still be written in a folder."""
-    return shutil.disk_usage(folder).free
-
-
 class Machine:
     """The machine as the checks see it. The store is opened when first asked for, and never created.
 
-    Args:
-        environment: Variables of the user's shell.
-        deep: Whether checks may read all of the store.
-        disk_free: Bytes free in a folder.
-        mounts: The file that lists mounted file systems, in the format of /proc/mounts.
+    With `deep` checks may read all of the store; `mounts` is a file in the format of /proc/mounts.
     """
 
     def __init__(
@@ -81,8 +71,8 @@ class Machine:
         environment: Mapping[str, str],
         *,
         deep: bool = False,
-        disk_free: Callable[[str], int] = free_bytes,
-        mounts: str = MOUNTS,
+        disk_free: Callable[[str], int] = lambda folder: shutil.disk_usage(folder).free,
+        mounts: str = "/proc/mounts",
     ) -> None:
         self.environment, self.deep, self.disk_free, self.mounts = environment, deep, disk_free, mounts
         self.user_home = environment.get("HOME") or os.path.expanduser("~")
@@ -90,7 +80,11 @@ class Machine:
         self.config = os.path.join(self.home, CONFIG_NAME)
         self.database = database_path(self.home)
         self.settings_problem: SettingsError | None = None
-        self.settings = self._read_settings()
+        try:
+            self.settings = read_settings(environment)
+        except SettingsError as error:
+            self.settings_problem = error
+            self.settings = Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
         self.store_problem: StoreError | None = None
         self._app: App | None = None
         self._is_opened = False
@@ -121,20 +115,12 @@ class Machine:
         """The command that opens the settings, and what to do there."""
         return edit(self.config) + (f"  # {what}" if what else "")
 
-    def find_program(self, name: str) -> str | None:
-        """Where the user's shell would find a program."""
-        return shutil.which(name, path=self.environment.get("PATH", os.defpath))
-
     def run(
         self, words: Sequence[str], *, data: bytes = b"", environment: Mapping[str, str] | None = None, limit_s: float
     ) -> Done:
         """A process to its end, with all that it started; stopped at its limit.
 
-        Args:
-            words: The program and its arguments.
-            data: Its standard input, which ends there; what fits a pipe (16 KB).
-            environment: Variables beside the user's.
-            limit_s: When it is stopped, in seconds.
+        `data` is its standard input and must fit a pipe (16 KB); `environment` are variables beside the user's.
         """
         variables = {**self.environment, **(environment or {})}
         variables.pop(ACTIVE, None)  # with it a hook does nothing, and that is not what is asked here
@@ -159,18 +145,22 @@ class Machine:
         ms = round((time.monotonic() - started) * 1000)
         return Done(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), ms)
 
-    def _read_settings(self) -> Settings:
-        try:
-            return read_settings(self.environment)
-        except SettingsError as error:
-            self.settings_problem = error
-            return Settings({"home": self.home, **{known.name: known.default for known in FIELDS}})
+
+Check = Callable[[Machine], list[Finding]]
+
+
+def of_store(check: Callable[[Machine, App], list[Finding]]) -> Check:
+    """A check of a store that is open; where there is none, `check_store` says so."""
+
+    @wraps(check)
+    def checked(machine: Machine) -> list[Finding]:
+        return check(machine, machine.app) if machine.app is not None else []
+
+    return checked
 
 
 _TOOLS = {"pipx/venvs": ("pipx", "install", "--force"), "uv/tools": ("uv", "tool", "install", "--force")}
 """Part of an environment's path → what made it, and what makes it anew."""
-
-_NEUTRAL = "install a newer howcome the way this one was installed; then howcome upgrade"
 
 
 def _noted() -> object:
@@ -203,7 +193,7 @@ def update_remedy(noted: Callable[[], object] = _noted, prefix: str = sys.prefix
     if repository:
         return f"{quoted(*_install(prefix), '--upgrade', repository)} && howcome upgrade"
     if not folder or not os.path.exists(os.path.join(folder, ".git")):
-        return _NEUTRAL
+        return "install a newer howcome the way this one was installed; then howcome upgrade"
     words = [*_install(prefix), *(["--editable"] if is_editable else []), folder]
     return f"{quoted('git', '-C', folder, 'pull')} && {quoted(*words)} && howcome upgrade"
 

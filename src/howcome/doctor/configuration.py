@@ -7,8 +7,8 @@ import os
 from difflib import get_close_matches
 from typing import Any
 
-from howcome.app import now_ms
-from howcome.doctor.base import Finding, Level, Machine, extra_remedy
+from howcome.app import App, now_ms
+from howcome.doctor.base import Finding, Level, Machine, extra_remedy, of_store
 from howcome.doctor.facts import described, edit, quoted, vector_facts
 from howcome.errors import MissingError, ProviderError
 from howcome.present.render import counted, in_units
@@ -19,9 +19,6 @@ from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
 from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS
-
-EXTRA = "semantic"
-"""The extra of howcome with the packages that embedding needs."""
 
 _WORDS = "search is by words only"
 
@@ -41,15 +38,16 @@ def check_embedding(machine: Machine) -> list[Finding]:
     return [Finding(level, "embedding", what, remedy_of(status, machine.home))]
 
 
-def check_vectors(machine: Machine) -> list[Finding]:
+@of_store
+def check_vectors(machine: Machine, app: App) -> list[Finding]:
     """Every turn has a vector of the model that the settings mean; what is left of other models is told."""
-    app = machine.app
-    if app is None or machine.settings_problem is not None or machine.settings.embedding == "off":
+    if machine.settings_problem is not None or machine.settings.embedding == "off":
         return []
     facts = vector_facts(app, machine.settings)
     if facts["state"] not in ("ready", "unasked"):  # said by the check of the embedder
         return []
-    return [_of_current(facts), *_of_others(machine, facts)]
+    others = [each for each in facts["models"] if each["model"] != facts["model"]]
+    return [_of_current(facts), *(_of_other(machine, each) for each in others)]
 
 
 def _of_current(facts: dict[str, Any]) -> Finding:
@@ -63,14 +61,9 @@ def _of_current(facts: dict[str, Any]) -> Finding:
     return Finding("ok", "vectors", f"every turn has a vector: {described(facts)}")
 
 
-def _of_others(machine: Machine, facts: dict[str, Any]) -> list[Finding]:
-    found = []
-    for each in facts["models"]:
-        if each["model"] != facts["model"]:
-            what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
-            remedy = f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}"
-            found.append(Finding("note", "vectors", what, remedy))
-    return found
+def _of_other(machine: Machine, each: dict[str, Any]) -> Finding:
+    what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
+    return Finding("note", "vectors", what, f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}")
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:
@@ -84,7 +77,7 @@ def remedy_of(status: EmbeddingStatus, home: str) -> str:
 
 def packages_remedy() -> str:
     """What installs all packages that a local model needs."""
-    return extra_remedy(EXTRA, sorted((*RUNNING, *BUILDING)))
+    return extra_remedy("semantic", sorted((*RUNNING, *BUILDING)))
 
 
 _PREFIX = "HOWCOME_"
@@ -150,16 +143,11 @@ def _language_model(machine: Machine) -> list[Finding]:
         return [_wrong(machine, "models", f'llm = "{settings.llm}", but {error}', "llm")]
     if model is None:  # said by the check of the switches
         return []
-    return [*_work(machine, f"{model.model} at {model.shown}"), *_budget(machine, model.name)]
-
-
-def _work(machine: Machine, who: str) -> list[Finding]:
-    """What the model is asked for: to classify questions, or to distil."""
-    settings, known_as = machine.settings, model_known_as(machine.settings)
+    work, weighed = "classifies questions", ("classifier", settings.classifier_weight)
     if settings.distiller == "llm":
-        return _asked(machine, "models", f"{who} distils sessions", ("distiller", 1.0), known_as)
-    what = f"{who} classifies questions"
-    return _asked(machine, "models", what, ("classifier", settings.classifier_weight), known_as)
+        work, weighed = "distils sessions", ("distiller", 1.0)
+    what = f"{model.model} at {model.shown} {work}"
+    return [*_asked(machine, "models", what, weighed, model_known_as(settings)), *_budget(machine, model.name)]
 
 
 def _budget(machine: Machine, name: str) -> list[Finding]:

@@ -29,8 +29,6 @@ NEWEST_TRANSCRIPTS = 5
 TURNS_A_SECOND = 53
 """What one core embeds with the local model: docs/evaluation.md, "Speed of search"."""
 
-_UNASKED = "an endpoint: `howcome doctor` asks it"
-
 
 def quoted(*words: str) -> str:
     """Words as a shell reads them."""
@@ -131,7 +129,9 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
     settings' `model`, None where none is known; `size_bytes` of all `models`. Where there is no vector, or nothing can
     be embedded, turns are counted only `in_full`: that reads every row.
     """
-    status = EmbeddingStatus("unasked", _UNASKED) if settings.embedding == "http" else embedding_status(settings)
+    status = EmbeddingStatus("unasked", "an endpoint: `howcome doctor` asks it")
+    if settings.embedding != "http":
+        status = embedding_status(settings)
     model, folders = status.model or model_name(settings), app.index.vector_folders()
     current = next((each for each in folders if each.model == model), None)
     is_counted = in_full or (current is not None and status.state in ("ready", "unasked"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
+from contextlib import suppress
 
 from howcome.doctor.base import Finding, Level, Machine
 from howcome.doctor.facts import quoted
@@ -23,15 +25,14 @@ NETWORK_FILE_SYSTEMS = frozenset(
 """SQLite's write-ahead log needs memory shared by all its processes, which these do not give (sqlite.org/wal.html)."""
 
 _SHOWN = 3
-_FIRST = "howcome import"
-"""What makes the memory."""
 
 
 def check_folder(machine: Machine) -> list[Finding]:
     """Nobody else may read what is kept: folders 0700, files 0600, all of them the user's own, who can write there."""
     home = machine.home
     if not os.path.lexists(home):
-        return [_unwritable(home, _nearest(home)) or Finding("note", "folder", f"{home} is not there yet", _FIRST)]
+        missing = Finding("note", "folder", f"{home} is not there yet", "howcome import")
+        return [_unwritable(home, _nearest(home)) or missing]
     if not os.path.isdir(home):
         return [Finding("error", "folder", f"{home} is no folder", f"mv {quoted(home, home + '.old')}")]
     findings = []
@@ -46,52 +47,60 @@ def check_folder(machine: Machine) -> list[Finding]:
         findings.append(Finding("error", "folder", what, give_back(home)))
     elif unwritable := _unwritable(home, home):
         findings.append(unwritable)
-    findings += _closed_to_us(home, [(path, status) for path, status in paths if path not in set(foreign)])
-    findings += _open_to_others(home, [(path, status) for path, status in paths if path not in set(foreign)])
+    own = [(path, status) for path, status in paths if status.st_uid == os.geteuid()]
+    findings += [*_closed_to_us(home, own), *_open_to_others(home, own)]
     return findings or [Finding("ok", "folder", f"{home}: {counted(len(paths), 'file')} and folders, nobody else's")]
 
 
 def _open_to_others(home: str, paths: list[tuple[str, os.stat_result]]) -> list[Finding]:
     """What others may read; in a folder that they cannot enter it is a note. What is not ours stays as it is."""
-    is_shared = bool(foreign_paths(home))
-    real = os.path.realpath(home)
-    is_closed = not os.stat(real).st_mode & 0o077
+    is_shared, real = bool(foreign_paths(home)), os.path.realpath(home)
     found = [path for path, status in paths if status.st_mode & 0o077 and not (is_shared and path == real)]
     if not found:
         return []
     remedy = "howcome doctor --fix" if is_shared else f"chmod -R go-rwx {quoted(home)}"
-    if is_closed:
-        what = f"{_named(found, home)} would be open to others, but nobody else can enter the folder"
-        return [Finding("note", "folder", what, remedy, lambda: _close(found))]
+    level: Level = "error"
     what = f"other users of this machine may read {_named(found, home)}"
-    return [Finding("error", "folder", what, remedy, lambda: _close(found))]
+    if not os.stat(real).st_mode & 0o077:
+        level, what = "note", f"{_named(found, home)} would be open to others, but nobody else can enter the folder"
+
+    def close() -> str:
+        _set_modes(found, lambda status: status.st_mode & 0o700)
+        return f"took the rights of others from {counted(len(found), 'path')}"
+
+    return [Finding(level, "folder", what, remedy, close)]
 
 
 def _closed_to_us(home: str, paths: list[tuple[str, os.stat_result]]) -> list[Finding]:
     """What their owner may not write: SQLite gives the files beside a database its mode, and these keep it."""
     found = [path for path, status in paths if path != os.path.realpath(home) and _own_mode(status) & ~status.st_mode]
     what = f"{_named(found, home)} cannot be written by you, who own it: nothing new is stored"
+
+    def open_to_us() -> str:
+        _set_modes(found, lambda status: status.st_mode | _own_mode(status))
+        return f"made {counted(len(found), 'path')} writable for you"
+
     remedy = f"chmod -R u+rwX {quoted(home)}"
-    return [Finding("error", "folder", what, remedy, lambda: _open_to_us(found))] if found else []
+    return [Finding("error", "folder", what, remedy, open_to_us)] if found else []
 
 
 def _own_mode(status: os.stat_result) -> int:
     return 0o700 if stat.S_ISDIR(status.st_mode) else 0o600
 
 
-def _open_to_us(paths: list[str]) -> str:
+def _set_modes(paths: list[str], mode_of: Callable[[os.stat_result], int]) -> None:
     for path in paths:
-        status = os.lstat(path)
-        os.chmod(path, stat.S_IMODE(status.st_mode) | _own_mode(status))
-    return f"made {counted(len(paths), 'path')} writable for you"
+        with suppress(FileNotFoundError):
+            os.chmod(path, stat.S_IMODE(mode_of(os.lstat(path))))
 
 
 def _unwritable(home: str, folder: str) -> Finding | None:
     """The finding when a folder cannot be written, in which the memory is or has to be made."""
     if os.access(folder, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         return None
-    what = f"{home} cannot be made" if folder != home else f"{home} is not writable: nothing new is stored"
-    what += f": {folder} is not writable" if folder != home else ""
+    what = f"{home} is not writable: nothing new is stored"
+    if folder != home:
+        what = f"{home} cannot be made: {folder} is not writable"
     return Finding("error", "folder", what, writing_remedy(home, folder))
 
 
@@ -113,10 +122,8 @@ def _ours(home: str) -> list[tuple[str, os.stat_result]]:
     real = os.path.realpath(home)
     found = []
     for path in (real, *own_paths(real)):
-        try:
+        with suppress(FileNotFoundError):  # a merge of the index, a checkpoint: gone since it was listed
             found.append((path, os.lstat(path)))
-        except FileNotFoundError:  # a merge of the index, a checkpoint: gone since it was listed
-            continue
     return found
 
 
@@ -125,15 +132,6 @@ def _named(paths: list[str], home: str) -> str:
     names = [os.path.relpath(path, real) if path != real else home for path in paths[:_SHOWN]]
     rest = len(paths) - len(names)
     return ", ".join(names) + (f" and {rest} more" if rest else "")
-
-
-def _close(paths: list[str]) -> str:
-    for path in paths:
-        try:
-            os.chmod(path, stat.S_IMODE(os.lstat(path).st_mode) & 0o700)
-        except FileNotFoundError:
-            continue
-    return f"took the rights of others from {counted(len(paths), 'path')}"
 
 
 def check_file_system(machine: Machine) -> list[Finding]:
@@ -167,8 +165,7 @@ def file_system(mounts: str, folder: str) -> tuple[str, str]:
 def check_disk(machine: Machine) -> list[Finding]:
     """Room for what comes, and for an index that is built anew beside the old one."""
     free = machine.disk_free(_nearest(machine.home))
-    is_there = os.path.isdir(machine.home)
-    store = sum(status.st_size for _, status in _ours(machine.home)) if is_there else 0
+    store = sum(status.st_size for _, status in _ours(machine.home)) if os.path.isdir(machine.home) else 0
     wanted = max(LEAST_FREE_BYTES, 2 * store)
     if free >= wanted:
         return [Finding("ok", "disk", f"{in_units(free)} free, the store takes {in_units(store)}")]

@@ -6,13 +6,15 @@ import importlib
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from importlib import metadata
 
 from howcome import __version__
 from howcome.clients.registry import clients
-from howcome.doctor.base import Done, Finding, Machine
+from howcome.doctor.base import Finding, Machine
 from howcome.doctor.facts import last_lines, quoted
 from howcome.doctor.wiring import Launch, ServerEntry, launch_of, read_wirings, remedy_of, server_remedy
 from howcome.present.guarded import LOG_NAME, NOTES
@@ -89,47 +91,36 @@ def _check_launch(machine: Machine, launch: Launch, remedy: str) -> list[Finding
     if versions is None:
         what = f"{launch.interpreter} cannot load howcome: {probe.complaint}"
         return [Finding("error", "interpreter", what, remedy)]
-    findings = [_versions_of(launch, versions)]
-    if machine.settings_problem is None:  # it would stop there, and log it
-        findings += _run_hook(machine, launch, remedy)
-    return findings
-
-
-def _versions_of(launch: Launch, versions: dict[str, str]) -> Finding:
     said = f"{launch.interpreter}: Python {versions['python']}, howcome {versions['howcome']}"
+    finding = Finding("ok", "interpreter", said)
     if versions["howcome"] != __version__:
-        return Finding("warning", "interpreter", f"hooks run {said}, this is {__version__}", "howcome upgrade")
-    return Finding("ok", "interpreter", said)
+        finding = Finding("warning", "interpreter", f"hooks run {said}, this is {__version__}", "howcome upgrade")
+    if machine.settings_problem is not None:  # it would stop there, and log it
+        return [finding]
+    return [finding, _run_hook(machine, launch, remedy)]
 
 
-def _run_hook(machine: Machine, launch: Launch, init: str) -> list[Finding]:
+def _run_hook(machine: Machine, launch: Launch, init: str) -> Finding:
     with tempfile.TemporaryDirectory(prefix="howcome-doctor-") as notes:
         done = machine.run(
             [*launch.words, "UserPromptSubmit"], data=json.dumps(_PROMPT).encode() + b"\n", limit_s=HOOK_LIMIT_S,
             environment={**dict(launch.environment), NOTES: notes},
         )  # fmt: skip
         logged = last_lines(os.path.join(notes, LOG_NAME))
-    problem = _hook_problem(done)
-    if not problem and logged:
-        problem = f"it failed: {logged[0]}"
-    if problem:
+    problems = {
+        f"it did not end within {HOOK_LIMIT_S} s": done.exit_code is None,
+        f"exit {done.exit_code}: {done.complaint}": done.exit_code,
+        f"it wrote to standard error: {done.complaint}": done.stderr,
+        f"it answered where it should not: {done.complaint}": done.stdout,
+        f"it failed: {next(iter(logged), '')}": logged,
+    }
+    if problem := next((what for what, is_so in problems.items() if is_so), ""):
         remedy = "howcome doctor --deep" if done.exit_code == 0 else init
-        return [Finding("error", "hook", f"the installed hook was started: {problem}", remedy)]
+        return Finding("error", "hook", f"the installed hook was started: {problem}", remedy)
     if done.ms > machine.settings.prompt_deadline_ms:
         what = f"the installed hook took {done.ms} ms, its deadline is {machine.settings.prompt_deadline_ms} ms"
-        line = f"in {machine.config}: prompt_deadline_ms = {min(2 * done.ms, 4000)}"
-        return [Finding("warning", "hook", what, line)]
-    return [Finding("ok", "hook", f"the installed hook was started: silent, exit 0, {done.ms} ms")]
-
-
-def _hook_problem(done: Done) -> str:
-    if done.exit_code is None:
-        return f"it did not end within {HOOK_LIMIT_S} s"
-    if done.exit_code:
-        return f"exit {done.exit_code}: {done.complaint}"
-    if done.stderr:
-        return f"it wrote to standard error: {done.complaint}"
-    return f"it answered where it should not: {done.complaint}" if done.stdout else ""
+        return Finding("warning", "hook", what, f"in {machine.config}: prompt_deadline_ms = {min(2 * done.ms, 4000)}")
+    return Finding("ok", "hook", f"the installed hook was started: silent, exit 0, {done.ms} ms")
 
 
 def check_servers(machine: Machine) -> list[Finding]:
@@ -163,13 +154,11 @@ def _check_server(machine: Machine, entry: ServerEntry, remedy: str) -> Finding:
 def _server_name(output: str) -> str:
     """The name and version in the answer to `initialize`, or ''."""
     for line in output.splitlines():
-        try:
+        with suppress(ValueError, LookupError, TypeError):
             answer = json.loads(line)
             if answer["id"] == _HELLO["id"]:
                 told = answer["result"]["serverInfo"]
                 return f"{told['name']} {told['version']}"
-        except (ValueError, LookupError, TypeError):
-            continue
     return ""
 
 
@@ -194,14 +183,11 @@ def check_versions(machine: Machine) -> list[Finding]:
 
 def client_version(machine: Machine, program: str, limit_s: float = VERSION_LIMIT_S) -> str:
     """What an agent's program says to --version, '' when it is not on PATH or says no number in time."""
-    path = machine.find_program(program)
-    if path is None:
-        return ""
-    try:
-        done = machine.run([path, "--version"], limit_s=limit_s)
-    except OSError:
-        return ""
-    found = re.search(r"\d+(?:\.\d+)+\S*", done.stdout)
+    said = ""
+    if path := shutil.which(program, path=machine.environment.get("PATH", os.defpath)):
+        with suppress(OSError):
+            said = machine.run([path, "--version"], limit_s=limit_s).stdout
+    found = re.search(r"\d+(?:\.\d+)+\S*", said)
     return found[0] if found else ""
 
 

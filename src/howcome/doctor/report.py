@@ -9,11 +9,9 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 from howcome.doctor import activity, agents, configuration, folder, programs, storage
-from howcome.doctor.base import Finding, Machine
+from howcome.doctor.base import Check, Finding, Machine
 from howcome.doctor.facts import quoted
 from howcome.errors import HowcomeError
-
-Check = Callable[[Machine], list[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     folder.check_folder,  # before the store is opened: opening it closes its folder to others
@@ -76,10 +74,8 @@ def _run(check: Check, machine: Machine) -> list[Finding]:
 def repair(findings: list[Finding], is_wanted: Callable[[str], bool]) -> list[str]:
     """Repairs what can be repaired. Returns what was done, a line each.
 
-    Args:
-        findings: What was found.
-        is_wanted: Asks the question of a repair that has one; what was said no to is left as it is. After a repair
-            that was asked for, the others are not done: what they are about is another database's.
+    `is_wanted` asks the question of a repair that has one; what was said no to is left as it is. After a repair that
+    was asked for, the others are not done: what they are about is another database's.
     """
     asked = {finding.question: finding for finding in reversed(findings) if finding.question}
     if wanted := [finding for question, finding in asked.items() if is_wanted(question)]:

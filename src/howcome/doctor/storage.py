@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from contextlib import suppress
 
 from howcome import errors
-from howcome.app import App, open_app
-from howcome.app.servers import EXTRA, PACKAGES, DriverMissingError
+from howcome.app import App, DriverMissingError, open_app
 from howcome.clients.registry import clients
-from howcome.doctor.base import Finding, Machine, extra_remedy, update_remedy
+from howcome.doctor.base import Finding, Machine, extra_remedy, of_store, update_remedy
 from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
@@ -32,23 +31,21 @@ QUESTION = "The database is damaged: put a new one in its place, with all that c
 
 def damaged(machine: Machine, check: str, what: str) -> Finding:
     """The finding of a damaged database; its repair makes a whole one, and is asked for first."""
-    number = _readable_memories(machine)
-    backup = newest_backup(machine.home)
-    kept = (
-        f"memories kept by hand that can still be read: {number}"
-        if number is not None
-        else ("memories kept by hand are in no transcript: what can be read of them is saved")
-    )
-    if backup is not None:
+    kept = "memories kept by hand are in no transcript: what can be read of them is saved"
+    if machine.app is not None:
+        with suppress(StoreError):  # nobody knows how many a damaged store still gives away
+            number = sum("text" in line for line in machine.app.memories.export(Scope.everything()))
+            kept = f"memories kept by hand that can still be read: {number}"
+    if (backup := newest_backup(machine.home)) is not None:
         kept += f"; the last backup of them is {os.path.basename(backup)}"
     what = f"{what.partition('; ')[0]}; {kept}"
     return Finding("error", check, what, "howcome doctor --fix", lambda: _mend(machine), QUESTION)
 
 
-def check_backup(machine: Machine) -> list[Finding]:
+@of_store
+def check_backup(machine: Machine, app: App) -> list[Finding]:
     """What no transcript holds is backed up every day by itself."""
-    app = machine.app
-    if app is None or not app.health.is_backup_overdue():
+    if not app.health.is_backup_overdue():
         return []
 
     def write() -> str:
@@ -57,16 +54,6 @@ def check_backup(machine: Machine) -> list[Finding]:
 
     what = f"memories kept by hand are in no backup: nothing was written into {machine.home}/{FOLDER} for days"
     return [Finding("warning", "backup", what, "howcome doctor --fix", write)]
-
-
-def _readable_memories(machine: Machine) -> int | None:
-    """How many memories, of whatever state, a damaged store still gives away; None when nobody knows."""
-    if machine.app is None:
-        return None
-    try:
-        return sum("text" in line for line in machine.app.memories.export(Scope.everything()))
-    except StoreError:
-        return None
 
 
 def _mend(machine: Machine) -> str:
@@ -82,7 +69,7 @@ def _mend(machine: Machine) -> str:
         f"{counted(len(report.unread), 'transcript')} could not be read" if report.unread else "",
         f"the damaged database is in {report.aside}",
     ]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(filter(None, parts))
 
 
 QUIET_S = 600
@@ -164,11 +151,9 @@ def _command(pid: int) -> str:
         return "?"
 
 
-def check_integrity(machine: Machine) -> list[Finding]:
+@of_store
+def check_integrity(machine: Machine, app: App) -> list[Finding]:
     """Every table answers; with `deep`, every page of the file is read."""
-    app = machine.app
-    if app is None:
-        return []
     try:
         problems = app.health.check_integrity() if machine.deep else []
         counts = app.health.read_some()
@@ -180,10 +165,10 @@ def check_integrity(machine: Machine) -> list[Finding]:
     return [Finding("ok", "integrity", f"{counted(counts['events'], 'event')}; {how}")]
 
 
-def check_redaction(machine: Machine) -> list[Finding]:
+@of_store
+def check_redaction(_: Machine, app: App) -> list[Finding]:
     """What older rules let through stays in clear until it is redacted again."""
-    app = machine.app
-    if app is None or not app.health.is_redaction_due():
+    if not app.health.is_redaction_due():
         return []
     what = (
         f"what is stored was searched for secrets by older rules (version {app.health.rules_version()}, now"
@@ -192,29 +177,29 @@ def check_redaction(machine: Machine) -> list[Finding]:
     return [Finding("warning", "secrets", what, "howcome upgrade")]
 
 
-def check_index(machine: Machine) -> list[Finding]:
+@of_store
+def check_index(_: Machine, app: App) -> list[Finding]:
     """The index can be read and holds every row."""
-    app = machine.app
-    if app is None:
-        return []
 
     def rebuild() -> str:
-        rows = app.index.rebuild()
-        return f"built the search index anew from {counted(rows, 'row')}"
+        return f"built the search index anew from {counted(app.index.rebuild(), 'row')}"
 
     def catch_up() -> str:
         rows = app.index.finish()
         return f"added {counted(rows, 'row')} to the search index" if rows is not None else "another process is at it"
 
-    broken = app.index.verify()
-    if broken:
-        return [_broken(what, rebuild) for what in broken]
+    def broken(what: str) -> Finding:
+        if "vector" in what:
+            return Finding("error", "index", f"{what}: search is by words only", "howcome model embed")
+        return Finding("error", "index", what, "howcome doctor --fix", rebuild)
+
+    if problems := app.index.verify():
+        return [broken(what) for what in problems]
     try:
         app.index.try_out()
         lag = app.index.lag()
     except IndexDamagedError as error:
-        what = str(error).partition("; ")[0]
-        return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
+        return [Finding("error", "index", str(error).partition("; ")[0], "howcome doctor --fix", rebuild)]
     except StoreError as error:
         return [Finding("error", "index", str(error), "howcome doctor --deep")]
     if lag:
@@ -224,15 +209,8 @@ def check_index(machine: Machine) -> list[Finding]:
     indexed, stored = app.index.count(), sum(kinds[kind] for kind in events.SEARCHED_KINDS)
     if indexed != stored:
         what = f"the search index holds {counted(indexed, 'event')}, the store {stored}: it is another store's, or torn"
-        return [Finding("error", "index", what, "howcome doctor --fix", rebuild)]
+        return [broken(what)]
     return [Finding("ok", "index", f"holds {counted(indexed, 'event')}, all that can be searched")]
-
-
-def _broken(what: str, rebuild: Callable[[], str]) -> Finding:
-    """A file of an index that is not as it was written; nothing is found by that index any more."""
-    if "vector" in what:
-        return Finding("error", "index", f"{what}: search is by words only", "howcome model embed")
-    return Finding("error", "index", what, "howcome doctor --fix", rebuild)
 
 
 def check_kept(machine: Machine) -> list[Finding]:
@@ -251,11 +229,9 @@ def check_kept(machine: Machine) -> list[Finding]:
     return [Finding("warning", "memories", what, remedy)]
 
 
-def check_quarantine(machine: Machine) -> list[Finding]:
+@of_store
+def check_quarantine(_: Machine, app: App) -> list[Finding]:
     """Records that could not be read: few are torn lines, many are a format that this version does not know."""
-    app = machine.app
-    if app is None:
-        return []
     accounts = app.health.sources()
     records = sum(int(str(row["records"])) for row in accounts)
     reasons = app.health.quarantined()[0]
@@ -272,22 +248,24 @@ def check_quarantine(machine: Machine) -> list[Finding]:
     return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
 
 
-def check_unknown(machine: Machine) -> list[Finding]:
+@of_store
+def check_unknown(_: Machine, app: App) -> list[Finding]:
     """Files of which no reader knew anything: another format, or another agent's."""
-    found = [row for row in unknown_to_readers(machine.app) if row[2]] if machine.app is not None else []
+    found = [row for row in unknown_to_readers(app) if row[2]]
     if not found:
         return []
-    path, number, _ = max(found, key=lambda row: row[1])
+    path, number = max(found, key=lambda row: row[1])[:2]
     what = f"no reader knows what is in {counted(len(found), 'transcript')}; {counted(number, 'record')} in {path}"
     return [Finding("note", "unknown", what, update_remedy())]
 
 
-def check_set_aside(machine: Machine) -> list[Finding]:
+@of_store
+def check_set_aside(_: Machine, app: App) -> list[Finding]:
     """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
-    aside = machine.app.health.set_aside() if machine.app is not None else []
+    aside = app.health.set_aside()
     if not aside:
         return []
-    path, offset, size_bytes, _ = aside[-1]
+    path, offset, size_bytes = aside[-1][:3]
     size = in_units(sum(row[2] for row in aside))
     what = (
         f"{counted(len(aside), 'record')} ({size}) set aside: reading took all the time that there was; the newest is"
@@ -306,11 +284,9 @@ def _look(path: str, offset: int, size_bytes: int) -> str:
     return "howcome status --json"
 
 
-def check_unread(machine: Machine) -> list[Finding]:
+@of_store
+def check_unread(machine: Machine, app: App) -> list[Finding]:
     """Transcripts with bytes that no pass has read, but for those of running sessions."""
-    app = machine.app
-    if app is None:
-        return []
     unread = unread_transcripts(app, machine.transcripts)
     if not unread:
         return [Finding("ok", "unread", "every transcript is read to its end")]
@@ -354,7 +330,7 @@ def check_server(machine: Machine) -> list[Finding]:
         with open_app(machine.settings, busy_ms=LOOK_MS, create=False) as app:
             return _looked_at(app, machine)
     except DriverMissingError as error:
-        return [Finding("error", "server", str(error), extra_remedy(EXTRA, PACKAGES))]
+        return [Finding("error", "server", str(error), extra_remedy("postgres", ("psycopg[binary]",)))]
     except errors.StoreMissingError as error:
         return [Finding("note", "server", str(error), "howcome import")]
     except errors.StoreNewerError as error:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from howcome import wiring as lifecycle
+from howcome.clients.base import Client
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
+from howcome.doctor.base import Machine
 from howcome.doctor.facts import edit, quoted
 from howcome.wiring.atomic_files import decoded
 from howcome.wiring.commands import LAUNCHERS, is_server, without_guard
 from howcome.wiring.json_text import JsonText, value_at
 from howcome.wiring.parts import Merged, Whole
-
-if TYPE_CHECKING:
-    from howcome.doctor.base import Machine
 
 
 class ServerEntry(NamedTuple):
@@ -36,11 +35,6 @@ class Wiring:
         self.commands: dict[str, str] = {}
         self.tool_events: list[str] = []
         self.server: ServerEntry | None = None
-
-    @property
-    def agent(self) -> str:
-        """The agent's name."""
-        return self.owner.agent
 
     @property
     def is_connected(self) -> bool:
@@ -158,22 +152,24 @@ def launch_of(command: str) -> Launch | None:
 
 def disabling_files(machine: Machine, folder: str) -> list[tuple[str, str]]:
     """Settings files in effect in a folder that switch every hook of an agent off, and the setting that does."""
-    return [
-        (path, client.wiring.off_switch)
-        for client in clients()
-        for path in client.wiring.settings_in_effect(machine.user_home, machine.environment, folder)
-        if says(path, client.wiring.off_switch)
-    ]
+    found = ((path, client.wiring.off_switch) for client, path in _in_effect(machine, folder))
+    return [(path, setting) for path, setting in found if says(path, setting)]
 
 
 def enabled_plugins(machine: Machine, folder: str) -> dict[str, str]:
     """The agents that have howcome as a plugin in a folder, with the command that takes it out."""
     return {
         client.name: command
-        for client in clients()
-        for path in client.wiring.settings_in_effect(machine.user_home, machine.environment, folder)
+        for client, path in _in_effect(machine, folder)
         if (command := client.wiring.plugin_in(_settings(path)))
     }
+
+
+def _in_effect(machine: Machine, folder: str) -> Iterator[tuple[Client, str]]:
+    """Every settings file in effect in a folder, with its agent."""
+    for client in clients():
+        for path in client.wiring.settings_in_effect(machine.user_home, machine.environment, folder):
+            yield client, path
 
 
 def says(path: str, setting: str) -> bool:

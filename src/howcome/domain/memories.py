@@ -187,7 +187,7 @@ class NewMemory:
         self,
         *,
         key: bytes,
-        digest: bytes,
+        digest: bytes = b"",
         type: str,
         text: str,
         project: str | None,

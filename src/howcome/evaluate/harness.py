@@ -149,7 +149,7 @@ class Pool:
     def memory_types(self) -> dict[str, int]:
         """How many memories there are of each type, most first."""
         with self.open() as app:
-            found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)
+            found = app.memories.listed(Scope.everything(), MemoryFilter(), MAX_LISTED)
         return dict(Counter(memory.type for memory in found).most_common())
 
     def last_ms(self) -> int:

@@ -62,7 +62,7 @@ def distilled(folder: Path, keep: Path | None, progress: Progress, *, only_read:
         cost = {"import_s": import_s, "distil_s": time.perf_counter() - started_s, "sessions": float(report.sessions)}
         with pool.open() as app:
             cost |= _asked(app, started_ms, report.sessions)
-            found = app.memories.select(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
+            found = app.memories.listed(Scope.everything(), MemoryFilter(), MAX_LISTED)[::-1]
             sources = app.memories.told_of(found)
             memories = [_kept(memory, sources.get(memory.key), app) for memory in found]
             told = events_of(app)

@@ -334,7 +334,7 @@ def memory_status(session: Workplace, arguments: Arguments) -> str:
     """What is stored, in a few lines; of an agent, what it owns."""
     app, agent = session.app, arguments.text("agent_id")
     if agent is not None:
-        owned = app.memories.select(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
+        owned = app.memories.listed(Scope.everything(), MemoryFilter(agent=agent), MAX_LISTED)
         sessions = app.events.recent_sessions(Scope.everything(), MAX_LISTED, agent)
         holds = f"{counted(len(owned), 'memory', 'memories')} and {counted(len(sessions), 'session')}"
         return f"Agent {_name(agent)}: {holds}, of all projects."

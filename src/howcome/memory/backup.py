@@ -10,21 +10,17 @@ import errno
 import json
 import os
 import re
-import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from howcome.domain.memories import HAND, RULES, MemoryFilter
+from howcome.domain.memories import HAND, RULES, Memory, MemoryFilter
 from howcome.domain.stored import Scope
+from howcome.domain.times import iso_day
 from howcome.errors import StoreError
 from howcome.files import replacing, settle
 from howcome.memory.export import exported, stone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from howcome.domain.memories import Memory
-    from howcome.store.base import Store
+from howcome.settings import CONFIG_NAME
+from howcome.store.base import Store
 
 FOLDER = "backups"
 KEPT = 7
@@ -33,17 +29,11 @@ KEPT = 7
 OVERDUE_MS = 3 * 24 * 3600 * 1000
 MEMORIES = ("memories", ".jsonl")
 CONFIG = ("config", ".toml")
-CONFIG_NAME = "config.toml"
 
 
 def back_up_memories(store: Store, home: str, now_ms: int) -> bool:
-    """Writes today's backup (UTC) unless there is one; whether it did.
-
-    Raises:
-        OSError: it cannot be written, or is not what was written; nothing of before is lost.
-    """
-    day = time.strftime("%Y-%m-%d", time.gmtime(now_ms / 1000))
-    folder = os.path.join(home, FOLDER)
+    """Writes today's backup (UTC) unless there is one; whether it did. Nothing of before is lost by an OSError."""
+    day, folder = iso_day(now_ms), os.path.join(home, FOLDER)
     if store.is_read_only or os.path.exists(_path(folder, MEMORIES, day)):
         return False
     os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -58,9 +48,7 @@ def back_up_memories(store: Store, home: str, now_ms: int) -> bool:
 
 def newest_backup(home: str) -> str | None:
     """The path of the newest backup of memories."""
-    folder = os.path.join(home, FOLDER)
-    names = _names(folder, MEMORIES)
-    return os.path.join(folder, names[-1]) if names else None
+    return next(reversed(_paths(os.path.join(home, FOLDER), MEMORIES)), None)
 
 
 def is_overdue(store: Store, home: str, now_ms: int) -> bool:
@@ -70,28 +58,23 @@ def is_overdue(store: Store, home: str, now_ms: int) -> bool:
     wanted = MemoryFilter(source=HAND, with_forgotten=True, with_superseded=True)
     kept = store.memories.select(Scope.everything(), wanted, 1)
     due_ms = now_ms - OVERDUE_MS
-    if not kept or last_day >= time.strftime("%Y-%m-%d", time.gmtime(due_ms / 1000)):
+    if not kept or last_day >= iso_day(due_ms):
         return False
-    return kept[0].created_ms < due_ms and time.strftime("%Y-%m-%d", time.gmtime(kept[0].created_ms / 1000)) > last_day
+    return kept[0].created_ms < due_ms and iso_day(kept[0].created_ms) > last_day
 
 
 def purge_from_backups(home: str, memory: Memory) -> None:
-    """Leaves of a memory in every backup what is left of it in the rows: a stone.
-
-    Raises:
-        StoreError: a backup cannot be written anew.
-    """
+    """Leaves of a memory in every backup what is left of it in the rows: a stone."""
     folder = os.path.join(home, FOLDER)
     try:
-        for name in _names(folder, MEMORIES):
-            with open(os.path.join(folder, name), "rb") as stream:
-                lines = stream.read().splitlines(keepends=True)
+        for path in _paths(folder, MEMORIES):
+            lines = _read(path).splitlines(keepends=True)
             key = b'"key": "%s"' % memory.key.hex().encode()
             kept = [
                 _lines([stone(memory, json.loads(line).get("supersedes"))]) if key in line else line for line in lines
             ]
             if kept != lines:
-                _write(os.path.join(folder, name), b"".join(kept))
+                _write(path, b"".join(kept))
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror or error}: it may still hold {memory.id}") from error
 
@@ -106,11 +89,11 @@ def _lines(values: Iterable[Mapping[str, object]]) -> bytes:
     return b"".join(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for value in values)
 
 
-def _names(folder: str, kind: tuple[str, str]) -> list[str]:
+def _paths(folder: str, kind: tuple[str, str]) -> list[str]:
     """The backups of a kind, oldest first."""
     pattern = re.compile(rf"{kind[0]}-\d{{4}}-\d\d-\d\d{re.escape(kind[1])}")
     try:
-        return sorted(name for name in os.listdir(folder) if pattern.fullmatch(name))
+        return sorted(os.path.join(folder, name) for name in os.listdir(folder) if pattern.fullmatch(name))
     except FileNotFoundError:
         return []
 
@@ -120,14 +103,13 @@ def _path(folder: str, kind: tuple[str, str], day: str) -> str:
 
 
 def _put(folder: str, kind: tuple[str, str], day: str, data: bytes) -> None:
-    path, names = _path(folder, kind, day), _names(folder, kind)
-    newest = os.path.join(folder, names[-1]) if names else ""
-    if newest and _read(newest) == data:
-        os.rename(newest, path)
+    path, before = _path(folder, kind, day), _paths(folder, kind)
+    if before and _read(before[-1]) == data:
+        os.rename(before[-1], path)
         return
     _write(path, data)
-    for name in _names(folder, kind)[:-KEPT]:
-        os.unlink(os.path.join(folder, name))
+    for old in _paths(folder, kind)[:-KEPT]:
+        os.unlink(old)
 
 
 def _write(path: str, data: bytes) -> None:

@@ -45,11 +45,7 @@ def instead(store: Store, memory: Memory) -> str:
 def settle(store: Store, forget: Forget, now_ms: Callable[[], int], number: int, keep: str) -> Review:
     """Settles two memories that may contradict each other: `both` stay, or the `older` or the `newer` one only.
 
-    The other one is forgotten; it can be restored.
-
-    Raises:
-        NotFoundError: there is no such pair.
-        UsageError: it is settled already, or what is to stay is not live: then both would be gone.
+    The other one is forgotten; it can be restored. What is to stay must be live: else both would be gone.
     """
     review = store.reviews.get(number)
     if review is None:

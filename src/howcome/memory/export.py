@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import hmac
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
-from howcome.domain.memories import HAND, MemoryFilter
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
-    from howcome.store.base import Store
+from howcome.domain.events import ORIGIN_USER
+from howcome.domain.memories import HAND, KEY_BYTES, OPEN, Memory, MemoryFilter
+from howcome.domain.stored import Scope
+from howcome.store.base import Store
 
 EXPORT_FORMAT = "memories"
 EXPORT_VERSION = 1
@@ -22,6 +18,11 @@ HEAD: Mapping[str, object] = {"howcome": EXPORT_FORMAT, "version": EXPORT_VERSIO
 """The first line."""
 
 MAX_LISTED = 1_000_000
+_STONE = ("id", "type", "project", "origin", "status", "created_ms", "purged_ms")
+_WHOLE = ("id", "type", "text", "project", "agent", "origin", "status", "created_ms", "deleted_ms")
+_ADDED = ("pinned_ms", "status_ms", "wrong_ms", "gone_ms", "subject", "also")
+"""What is written of a purged memory, of any other, and what of that only where a distiller or people added it."""
+
 MARK = "mac"
 """The field by which a store knows its own lines again: a keyed hash of the others."""
 
@@ -29,9 +30,7 @@ MARK = "mac"
 def exported(
     store: Store, scope: Scope, is_wanted: Callable[[Memory], bool] | None = None
 ) -> Iterator[dict[str, object]]:
-    """Every memory of a scope, what is superseded before what supersedes it; the first value is the head.
-
-    With `is_wanted` only those that it wants.
+    """The head, and every memory of a scope that `is_wanted`, what is superseded before what supersedes it.
 
     Purged ones are stones without text or owner: what they superseded stays superseded, and no older export raises
     them where this one is read.
@@ -43,25 +42,13 @@ def exported(
     keys = {memory.row: memory.key.hex() for memory in found}
     for memory in filter(is_wanted, _in_order(found)) if is_wanted else _in_order(found):
         superseded = keys.get(memory.supersedes or 0)
-        value = (
-            stone(memory, superseded)
-            if memory.purged_ms is not None
-            else {
-                "key": memory.key.hex(),
-                "id": memory.id,
-                "type": memory.type,
-                "text": memory.text,
-                "project": memory.project,
-                "agent": memory.agent,
-                "origin": memory.origin,
-                "status": memory.status,
-                "created_ms": memory.created_ms,
-                "deleted_ms": memory.deleted_ms,
-                "supersedes": superseded,
-                "evidence": memory.evidence,
-                **_life(store, memory),
-            }
-        )
+        value = stone(memory, superseded)
+        if memory.purged_ms is None:
+            said = {name: getattr(memory, name) for name in _WHOLE}
+            added = {name: found for name in _ADDED if (found := getattr(memory, name)) not in (None, "", [])}
+            value = {"key": value["key"], **said, "supersedes": superseded, "evidence": memory.evidence, **added}
+            if memory.source != HAND:
+                value |= {"source": memory.source, "said": store.memories.said(memory.row)}
         yield {**value, MARK: _mark(value, secret)}
 
 
@@ -92,20 +79,14 @@ def _in_order(found: Sequence[Memory]) -> Iterator[Memory]:
         yield from reversed(chain)
 
 
-def _life(store: Store, memory: Memory) -> dict[str, object]:
-    """What a distiller and people added to it; nothing where there is nothing."""
-    added: dict[str, object] = {"pinned_ms": memory.pinned_ms, "status_ms": memory.status_ms}
-    added |= {"wrong_ms": memory.wrong_ms, "gone_ms": memory.gone_ms}
-    added |= {"subject": memory.subject or None, "also": memory.also or None}
-    if memory.source != HAND:
-        added |= {"source": memory.source, "said": store.memories.said(memory.row)}
-    return {name: value for name, value in added.items() if value is not None}
-
-
 def stone(memory: Memory, superseded: str | None) -> dict[str, object]:
     """What is left of a purged memory."""
-    return {
-        "key": memory.key.hex(), "id": memory.id, "type": memory.type, "project": memory.project,
-        "origin": memory.origin, "status": memory.status, "created_ms": memory.created_ms,
-        "purged_ms": memory.purged_ms, "supersedes": superseded,
-    }  # fmt: skip
+    said = {name: getattr(memory, name) for name in _STONE}
+    return {"key": memory.key.hex(), **said, "supersedes": superseded}
+
+
+def new_line(ident: str, type_: str, text: str, created_ms: int) -> dict[str, object]:
+    """A line of what no store has kept yet; `ident` tells it from others."""
+    key = blake2b(ident.encode("utf-8", "replace"), digest_size=KEY_BYTES).hexdigest()
+    said = {"key": key, "type": type_, "text": text, "agent": None, "origin": ORIGIN_USER, "status": OPEN}
+    return {**said, "created_ms": created_ms, "supersedes": None, "evidence": []}

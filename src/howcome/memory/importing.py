@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 
@@ -20,7 +21,6 @@ from howcome.domain.stored import ID_HEX_CHARS, ID_PREFIX
 from howcome.errors import HowcomeError, UsageError
 from howcome.memory.chains import walked
 from howcome.memory.export import EXPORT_FORMAT, EXPORT_VERSION, is_own
-from howcome.memory.reports import ImportReport
 from howcome.memory.text import owner
 from howcome.store.base import Store
 
@@ -30,6 +30,26 @@ MAX_TIME_MS = 253_402_300_800_000
 _KEY = re.compile(rf"[0-9a-fA-F]{{{2 * memories.KEY_BYTES}}}")
 _EVENT_ID = re.compile(rf"{ID_PREFIX}[0-9a-f]{{1,32}}")
 """What an id may be; it is shown as it is."""
+
+
+@dataclass(slots=True, eq=False)
+class ImportReport:
+    """What became of the lines of an export: counts, and (line number, what is wrong) of those that are none.
+
+    `outside` of those that were `added` wait for review. `stones` are marks of memories that were purged where the
+    export was written: they are kept, too, but those of a stranger's file are `left_out`; `still_here` are the ids of
+    such memories that are not purged here. `keys` are those of the lines, each with that of the memory here.
+    """
+
+    added: int = 0
+    known: int = 0
+    left_out: int = 0
+    outside: int = 0
+    purged: int = 0
+    stones: int = 0
+    still_here: list[str] = field(default_factory=list)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    keys: dict[bytes, bytes] = field(default_factory=dict)
 
 
 class MemoryImport:
@@ -53,12 +73,9 @@ class MemoryImport:
         self._report = ImportReport()
 
     def run(self, values: Iterable[tuple[int, object]], outside: Mapping[bytes, bytes]) -> ImportReport:
-        """Every line in its order, so that what is superseded comes before what supersedes it.
+        """Every line in its order, so that what is superseded comes before what supersedes it; see `require_head`.
 
         `outside` are keys of earlier imports' lines, and those that their memories have here.
-
-        Raises:
-            UsageError: the first line is not the head of an export that this version can read.
         """
         lines = iter(values)
         self._outside.update(outside)
@@ -122,8 +139,7 @@ class MemoryImport:
             self._report.known += 1
 
     def _by_key(self, key: bytes) -> Memory | None:
-        found = self._store.memories.find(key.hex(), limit=1) if key else []
-        return found[0] if found else None
+        return next(iter(self._store.memories.find(key.hex(), limit=1)), None) if key else None
 
     def _stranger_key(self, key: bytes, fields: Mapping[str, object]) -> bytes:
         """What a line from outside is known by here: nobody can make it the key of anything else."""
@@ -157,7 +173,6 @@ class MemoryImport:
         purged_ms = _time(fields, "purged_ms")
         return NewMemory(
             key=key,
-            digest=b"",
             type=_word(fields, "type", memories.TYPES),
             text=_text(fields, "text") if purged_ms is None else "",
             project=_project(fields),
@@ -182,11 +197,7 @@ class MemoryImport:
 
 
 def require_head(first: Sequence[tuple[int, object]]) -> None:
-    """Refuses what is no export, by its first line (none when it is empty), before anything is done with it.
-
-    Raises:
-        UsageError: it is not the head of an export that this version can read.
-    """
+    """Refuses what is no export of a version that is known here, by its first line (none when it is empty)."""
     if not first:
         raise UsageError("this is no export: it is empty")
     [(_, value)] = first
@@ -247,15 +258,10 @@ def _time(fields: Mapping[str, object], name: str) -> int | None:
 
 
 def _said(value: object) -> list[tuple[int, str]]:
-    if value is None:
-        return []
-    found = []
-    for pair in value if isinstance(value, list) else [value]:
-        if not (isinstance(pair, list) and len(pair) == 2):
-            raise UsageError("said is not a list of [milliseconds, event id]")
-        [event] = _evidence([pair[1]])
-        found.append((_time({"said": pair[0]}, "said") or 0, event))
-    return found
+    pairs = [] if value is None else value
+    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        raise UsageError("said is not a list of [milliseconds, event id]")
+    return [(_time({"said": ts_ms}, "said") or 0, _evidence([event])[0]) for ts_ms, event in pairs]
 
 
 def _evidence(value: object) -> list[str]:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from howcome.domain.memories import KEY_BYTES, OPEN, TYPES
+from howcome.domain.memories import TYPES, Memory
 from howcome.domain.times import iso_day
 from howcome.errors import NotFoundError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from howcome.domain.memories import Memory
-    from howcome.memory.remember import Memories
+from howcome.memory.export import new_line
+from howcome.memory.remember import Memories
 
 HEAD = "# Memories"
 _NOTE = (
@@ -51,11 +46,7 @@ def written(memories: Iterable[Memory]) -> Iterator[str]:
 
 
 def read(lines: Iterable[str]) -> Iterator[Line]:
-    """What a file says.
-
-    Raises:
-        UsageError: it is no such file.
-    """
+    """What a file says; UsageError where it is no such file."""
     number, held, project = 0, "", ""
     for at, line in enumerate(lines, 1):
         if at == 1 and line.strip() != HEAD:
@@ -92,8 +83,4 @@ def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memo
 
 def as_export(line: Line, project: str | None, now_ms: int) -> dict[str, object]:
     """A line as one of an export."""
-    key = blake2b(f"{line.type}\0{line.text}".encode("utf-8", "replace"), digest_size=KEY_BYTES).hexdigest()
-    return {
-        "key": key, "type": line.type, "text": line.text, "agent": None, "origin": "user", "status": OPEN,
-        "created_ms": now_ms, "supersedes": None, "evidence": [], "project": project,
-    }  # fmt: skip
+    return {**new_line(f"{line.type}\0{line.text}", line.type, line.text, now_ms), "project": project}

@@ -7,14 +7,11 @@ later word of each part, whoever merges and in whatever order. A purged one is a
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    Record = dict[str, Any]
-    Known = Mapping[str, Any]
+Record = dict[str, Any]
+Known = Mapping[str, Any]
 
 REGISTERS: Mapping[str, tuple[str, ...]] = {
     "life": ("deleted_ms", "wrong_ms", "gone_ms"),
@@ -43,12 +40,10 @@ def is_stone(record: Mapping[str, Any]) -> bool:
 
 
 def stamped(value: Record, known: Known | None, now_ms: int) -> Record:
-    """A memory as it is here, with the times.
+    """A memory as it is here (a line of an export), with the times.
 
-    Args:
-        value: Its line of an export.
-        known: What was agreed about it when it was last shared (`agreed`); None: it was not.
-        now_ms: When what has changed since and has no time of its own (restored, unpinned) is said.
+    `known` was `agreed` on when it was last shared. What has changed since and has no time of its own (restored,
+    unpinned) is said now.
     """
     if is_stone(value):
         return value
@@ -95,9 +90,5 @@ def agreed(record: Record, here: Mapping[str, Any]) -> dict[str, Any]:
     """What is remembered of a record that is shared now, and of what could be done of it here."""
     if is_stone(record):
         return {}
-    said = {register: values(record, register) for register in REGISTERS}
-    return {
-        "said": said,
-        "times": record["times"],
-        "here": {register: values(here, register) for register in REGISTERS},
-    }
+    said, done = ({register: values(one, register) for register in REGISTERS} for one in (record, here))
+    return {"said": said, "times": record["times"], "here": done}

@@ -9,19 +9,16 @@ import json
 import os
 import re
 import sqlite3
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
+from typing import Any
 
 from howcome.domain.events import ORIGIN_ASSISTANT, ORIGIN_USER
-from howcome.domain.memories import KEY_BYTES, MAX_TEXT_CHARS, OPEN
+from howcome.domain.memories import DEFAULT_TYPE, MAX_TEXT_CHARS
 from howcome.errors import UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import Any
+from howcome.memory.export import new_line
 
 MAX_FILES, MAX_FILE_BYTES = 20_000, 1 << 20
 _TYPES = {
@@ -76,12 +73,9 @@ def basic_memory(path: str, _: str) -> Iterator[dict[str, object]]:
         if number >= MAX_FILES or file.is_symlink() or file.stat().st_size > MAX_FILE_BYTES:
             continue
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-        fields = filter(None, map(_FIELD.match, lines[:30]))
-        head: dict[str, str] = {found[1]: found[2] for found in fields}
-        title, at_ms = (
-            head.get("title", file.stem).strip("\"'"),
-            _ms(head.get("created")) or int(file.stat().st_mtime * 1000),
-        )
+        head = {found[1]: found[2] for found in filter(None, map(_FIELD.match, lines[:30]))}
+        title = head.get("title", file.stem).strip("\"'")
+        at_ms = _ms(head.get("created")) or int(file.stat().st_mtime * 1000)
         for line in lines:
             if (found := _OBSERVATION.match(line)) and found[1].lower() != "x":
                 text = f"{title}: {_TAGS.sub('', found[2]).strip()}"
@@ -99,12 +93,9 @@ TOOLS: Mapping[str, tuple[str, Callable[[str, str], Iterator[dict[str, object]]]
 def _line(
     tool: str, ident: str, kind: str, text: object, at_ms: int, origin: str = ORIGIN_ASSISTANT
 ) -> dict[str, object]:
-    key = blake2b(f"{tool}\0{ident}".encode("utf-8", "replace"), digest_size=KEY_BYTES).hexdigest()
-    return {
-        "key": key, "type": _TYPES.get(kind, "context"), "text": str(text or "").strip()[:MAX_TEXT_CHARS],
-        "agent": tool, "origin": origin, "status": OPEN, "created_ms": max(at_ms, 0), "supersedes": None,
-        "evidence": [],
-    }  # fmt: skip
+    said = str(text or "").strip()[:MAX_TEXT_CHARS]
+    line = new_line(f"{tool}\0{ident}", _TYPES.get(kind, DEFAULT_TYPE), said, max(at_ms, 0))
+    return {**line, "agent": tool, "origin": origin}
 
 
 def _rows(path: str, statement: str) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from howcome.clients.decode import clean_text
@@ -18,8 +19,7 @@ from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
 from howcome.memory.chains import give_back, instead, walked
 from howcome.memory.export import exported
-from howcome.memory.importing import MemoryImport
-from howcome.memory.reports import ImportReport, PurgeReport
+from howcome.memory.importing import ImportReport, MemoryImport
 from howcome.memory.text import cleaned, known_word, owner, require_in, require_others
 from howcome.redact.gate import Gate
 from howcome.store.base import Store
@@ -31,14 +31,32 @@ MAX_COMPARED = 20_000
 """Of more memories the newest are compared with a new one."""
 
 
+@dataclass(slots=True, eq=False)
+class PurgeReport:
+    """What a purge left, as far as was looked.
+
+    `is_gone`: the words are nowhere in the store's files, events and memories (None: that was not looked for). `files`
+    of the store's folder hold the words, or much of them; so do `events` (what was said is not the memory's to erase)
+    and `memories`, by their ids. Nobody here can look into what is `unseen`; `problem`: why not all was looked for.
+    """
+
+    id: str
+    unseen: str = ""
+    problem: str = ""
+    is_gone: bool | None = None
+    was_compacted: bool = False
+    files: list[str] = field(default_factory=list)
+    events: list[str] = field(default_factory=list)
+    memories: list[str] = field(default_factory=list)
+
+
 class Memories:
     """Every way in which memories are written and read by hand.
 
-    Args:
-        store: Where they are kept.
-        now_ms: The clock, UTC milliseconds.
-        root_of: The root of the project that a folder belongs to, as searches find it.
-        beside: What a new memory repeats, supersedes and contradicts, of some; None: only equal words are known again.
+    A `prefix` is any unique beginning of an id: NotFoundError says that there is no such memory, or several, OwnerError
+    that another agent owns it, and UsageError that what is asked for cannot be done. `root_of` gives the root of the
+    project that a folder belongs to, as searches find it; `beside` what a new memory repeats, supersedes and
+    contradicts, of some (None: only equal words are known).
     """
 
     def __init__(
@@ -48,7 +66,7 @@ class Memories:
         root_of: Callable[[str], str] = project_root,
         beside: Callable[[NewMemory, Sequence[Memory]], Beside] | None = None,
     ) -> None:
-        self._store, self._now_ms, self._root_of, self._beside = store, now_ms, root_of, beside
+        self.store, self._now_ms, self.root_of, self._beside = store, now_ms, root_of, beside
         own = store.gate if isinstance(store.gate, Gate) else None
         self.gate = own or Gate(lambda: bytes(store.meta("key")))  # type: ignore[call-overload]
 
@@ -67,25 +85,13 @@ class Memories:
     ) -> tuple[Memory, bool]:
         """Keeps a memory: it, and whether it is new (else the one that says the same in the same scope).
 
-        Args:
-            text: At most `memories.MAX_TEXT_CHARS`; secrets in it are redacted.
-            type: One of `memories.TYPES`.
-            project: A folder of the project it holds in; None: everywhere.
-            also: Folders of other projects that it holds in, too.
-            agent: Who owns it.
-            evidence: Ids of events (any unique beginning) that bear it out.
-            status: One of `memories.STATUSES`.
-            origin: Whose words it is.
-
-        Raises:
-            UsageError: an argument that cannot be used.
-            NotFoundError: evidence that is not there.
+        `project` is a folder of the project it holds in (None: everywhere), `also` are folders of others. `evidence`
+        are ids of events (any unique beginning) that bear it out.
         """
-        home = None if project is None else self._root_of(clean_text(project))
+        home = None if project is None else self.root_of(clean_text(project))
         require_others(home, also := self._roots(also))
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
-            digest=b"",
             type=known_word("type", type, memories.TYPES),
             text=text,
             project=home,
@@ -115,26 +121,20 @@ class Memories:
         `also` are folders of projects that it holds in, too, `not_in` of those in which it does not any more. A new
         text is open whatever the old one was. Where another memory says the same already, that one is given back and
         nothing is superseded: only what `supersedes` the old one's row has taken its place.
-
-        Raises:
-            NotFoundError: no such memory, or several.
-            OwnerError: another agent owns it.
-            UsageError: it is not live, or there is nothing to change.
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self.store, found)}")
         status = status if status is None else known_word("status", status, memories.STATUSES)
         require_others(found.project, also := self._roots(also))
         require_in(found, left := self._roots(not_in))
         if found.is_outside and not is_person and (text or type or also):
             raise UsageError(f"{found.id} is from outside: a person accepts it first (`howcome memories --review`)")
         if text is None and type is None:
-            return self._set(found, status, also, left)
+            return self._set_in_place(found, status, also, left)
         status = status or (found.status if text is None else memories.OPEN)
         new = NewMemory(
             key=os.urandom(memories.KEY_BYTES),
-            digest=b"",
             type=known_word("type", type or found.type, memories.TYPES),
             text=found.text if text is None else text,
             project=found.project,
@@ -149,14 +149,18 @@ class Memories:
         )
         return self._keep(new)[0]
 
-    def _set(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
+    def _set_in_place(self, found: Memory, status: str | None, also: Sequence[str], left: Sequence[str]) -> Memory:
         if also or left:
-            self._store.memories.set_also(found.row, also, left, self._now_ms())
+            self.store.memories.set_also(found.row, also, left, self._now_ms())
         elif status is None:
             raise UsageError("nothing to change: give a new text, a type, a status or another project")
         if status is not None:
-            self._store.memories.set_status(found.row, status, self._now_ms())
-        return self._store.memories.by_row([found.row])[found.row]
+            self.store.memories.set_status(found.row, status, self._now_ms())
+        return self._again(found)
+
+    def _again(self, memory: Memory) -> Memory:
+        """A memory as it is now."""
+        return self.store.memories.by_row([memory.row])[memory.row]
 
     def forget(
         self, prefix: str, *, agent: str | None = None, is_person: bool = False, is_wrong: bool = False
@@ -164,36 +168,27 @@ class Memories:
         """Takes a memory out of every search; `restore` brings it back. What was kept by hand gets back its place.
 
         With `is_wrong` nothing distilled that says the same, in whatever words, becomes a memory again.
-
-        Raises:
-            NotFoundError: no such memory, or several.
-            OwnerError: another agent owns it.
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if found.deleted_ms is None or (is_wrong and found.wrong_ms is None):
-            self._store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
-            for older in self._store.memories.by_row([found.supersedes or 0]).values():
+            self.store.memories.set_deleted(found.row, self._now_ms(), is_wrong=is_wrong)
+            for older in self.store.memories.by_row([found.supersedes or 0]).values():
                 if found.source != memories.HAND and older.source == memories.HAND:
-                    give_back(self._store, older)
-        return self._store.memories.by_row([found.row])[found.row]
+                    give_back(self.store, older)
+        return self._again(found)
 
     def restore(self, prefix: str) -> Memory:
-        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more.
-
-        Raises:
-            NotFoundError: no such memory, or several.
-            UsageError: it was purged, what took its place is live, or one that says the same is.
-        """
+        """Brings back a memory that was forgotten, or whose place was taken by what is not live any more."""
         found = self.get(prefix)
         if found.purged_ms is not None:
             raise UsageError(f"{found.id} was purged: its text is gone")
-        if not found.is_live and (twin := self._store.memories.live_twin(found.row)) is not None:
+        if not found.is_live and (twin := self.store.memories.live_twin(found.row)) is not None:
             raise UsageError(f"{twin.id} says the same and is live: there is nothing to bring back")
         if found.deleted_ms is not None:
-            self._store.memories.set_deleted(found.row, None)
-        if found.superseded_by is not None and not give_back(self._store, found) and found.deleted_ms is None:
-            raise UsageError(f"{found.id} is superseded: {instead(self._store, found)}, or forget that first")
-        return self._store.memories.by_row([found.row])[found.row]
+            self.store.memories.set_deleted(found.row, None)
+        if found.superseded_by is not None and not give_back(self.store, found) and found.deleted_ms is None:
+            raise UsageError(f"{found.id} is superseded: {instead(self.store, found)}, or forget that first")
+        return self._again(found)
 
     def purge(self, prefix: str) -> PurgeReport:
         """Takes a memory's text out of everything that is the memory's on disk, and looks for what is left of it.
@@ -201,14 +196,13 @@ class Memories:
         Its id stays as a stone. Events that said the same words stay as they are and are named.
 
         Raises:
-            NotFoundError: no such memory, or several.
             StoreLockedError: another process is in the way; the memory is forgotten but not erased, run it again.
         """
         found = self.get(prefix)
-        self._store.purging.purge(found.row, self._now_ms())
-        report = PurgeReport(found.id, self._store.purging.unseen)
+        self.store.purging.purge(found.row, self._now_ms())
+        report = PurgeReport(found.id, self.store.purging.unseen)
         try:
-            purge_from_backups(os.path.dirname(self._store.path), self._store.memories.by_row([found.row])[found.row])
+            purge_from_backups(os.path.dirname(self.store.path), self._again(found))
             self._look_for(found.text, report)
         except StoreError as error:  # its text is gone from the rows: this is the last moment to say what was not seen
             report.is_gone, report.problem = None, str(error)
@@ -216,79 +210,73 @@ class Memories:
 
     def _look_for(self, text: str, report: PurgeReport) -> None:
         if len(text) < MIN_TEXT_CHARS:
-            self._store.purging.vacuum()
+            self.store.purging.vacuum()
             report.was_compacted = True
             report.problem = "it is too short to be looked for" if text else "it was erased before: no words are left"
             return
         # unused parts of pages hold old words, and so may what somebody else said
-        if report.unseen or self._store.purging.files_with(text):
-            self._store.purging.vacuum()
+        if report.unseen or self.store.purging.files_with(text):
+            self.store.purging.vacuum()
             report.was_compacted = True
-        report.files = self._store.purging.files_with(text)
-        report.events, report.memories = self._store.purging.events_with(text), self._store.purging.memories_with(text)
+        report.files = self.store.purging.files_with(text)
+        report.events, report.memories = self.store.purging.events_with(text), self.store.purging.memories_with(text)
         report.is_gone = not (report.files or report.events or report.memories)
 
     def _keep(self, new: NewMemory) -> tuple[Memory, bool]:
-        """Stores a memory with what it does to others, and notes that it was kept; or finds the one that is there.
-
-        Raises:
-            UsageError: an agent says again what somebody called wrong.
-        """
+        """Stores a memory with what it does to others, and notes that it was kept; or finds the one that is there."""
         new.text = self._clean(new.text)
-        others = [*self._others(new), *self._wrong_elsewhere(new)] if self._beside is not None else []
+        others = self._others(new) if self._beside is not None else []
         beside = self._beside(new, others) if self._beside is not None and others else Beside(None, (), ())
         if beside.same is not None and not beside.same.is_live:
             raise UsageError(f"{beside.same.id} says the same and was called wrong: only a person restores it")
         new.same_as = None if beside.same is None else beside.same.row
         added = self._store_new(new)
         if not added[1]:
-            self._store.memories.record_access([added[0].row], self._now_ms())
+            self.store.memories.record_access([added[0].row], self._now_ms())
             return added
         rows = {new.key: added[0].row, **{one.key: one.row for one in others}}
         taken = [(rows[older], rows[newer]) for older, newer in beside.taken]
         differing = [(rows[older], rows[newer], reason) for older, newer, reason in beside.differs]
         if taken or differing:
-            self._store.reviews.relate(taken, differing, self._now_ms())
-        self._store.kept.note()
-        return self._store.memories.by_row([added[0].row])[added[0].row], True
+            self.store.reviews.relate(taken, differing, self._now_ms())
+        self.store.kept.note()
+        return self.store.memories.by_row([added[0].row])[added[0].row], True
 
     def _others(self, new: NewMemory) -> list[Memory]:
-        """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong."""
+        """What a new memory is compared with: what lives in its scope; an agent's also with what was called wrong.
+
+        Where an agent wants something kept in all projects, with what was called wrong in any.
+        """
         is_agents = new.origin != events.ORIGIN_USER
         wanted = memories.MemoryFilter(is_global_only=new.project is None, with_forgotten=is_agents)
         roots = [new.project] if new.supersedes is not None else [new.project, *new.also]
-        scopes = [Scope.project(None if root is None else self._store.projects.of_root(root)) for root in roots]
-        found = {one.row: one for scope in scopes for one in self._store.memories.select(scope, wanted, MAX_COMPARED)}
+        scopes = [Scope.project(None if root is None else self.store.projects.of_root(root)) for root in roots]
+        found = {one.row: one for scope in scopes for one in self.store.memories.select(scope, wanted, MAX_COMPARED)}
+        if is_agents and new.project is None:
+            wanted = memories.MemoryFilter(with_forgotten=True)
+            every = self.store.memories.select(Scope.everything(), wanted, MAX_COMPARED)
+            found |= {one.row: one for one in every if one.wrong_ms is not None and one.project is not None}
         return [
             one
             for one in found.values()
             if not one.is_outside and one.row != new.supersedes and (one.is_live or one.wrong_ms is not None)
         ]
 
-    def _wrong_elsewhere(self, new: NewMemory) -> list[Memory]:
-        """What was called wrong in any project, where an agent wants something kept in all of them."""
-        if new.project is not None or new.origin == events.ORIGIN_USER:
-            return []
-        found = self._store.memories.select(
-            Scope.everything(), memories.MemoryFilter(with_forgotten=True), MAX_COMPARED
-        )
-        return [one for one in found if one.wrong_ms is not None and one.project is not None and not one.is_outside]
-
     def _store_new(self, new: NewMemory) -> tuple[Memory, bool]:
         if new.purged_ms is not None:
             new.text, new.digest = "", bytes(16)
-            return self._store.memories.add(new)
+            return self.store.memories.add(new)
         new.text = self._clean(new.text)
         words = memories.normalized(new.text).encode()
-        key = bytes(self._store.meta("key"))  # type: ignore[call-overload]
+        key = bytes(self.store.meta("key"))  # type: ignore[call-overload]
         new.digest = blake2b(words + b"\0" + new.type.encode(), digest_size=16, key=key).digest()
-        return self._store.memories.add(new)
+        return self.store.memories.add(new)
 
     def _clean(self, text: str) -> str:
         return cleaned(text, self.gate.redactor)
 
     def _roots(self, folders: Sequence[str]) -> list[str]:
-        return [self._root_of(clean_text(folder)) for folder in folders]
+        return [self.root_of(clean_text(folder)) for folder in folders]
 
     def _owner(self, agent: str | None) -> str | None:
         return self.gate.name(owner(agent))
@@ -298,7 +286,7 @@ class Memories:
             raise UsageError(f"at most {memories.MAX_EVIDENCE} events may bear a memory out")
         found = []
         for event_id in ids:
-            matches = self._store.log.find(clean_text(event_id), limit=2)
+            matches = self.store.log.find(clean_text(event_id), limit=2)
             if len(matches) != 1:
                 how_many = "several events" if matches else "no event"
                 raise NotFoundError(f"{how_many} {event_id}; a search prints ids (ev-…)")
@@ -307,12 +295,8 @@ class Memories:
 
     # -- reading ---------------------------------------------------------------------------------------------------
     def get(self, prefix: str) -> Memory:
-        """The memory whose id begins so, whatever has become of it.
-
-        Raises:
-            NotFoundError: none, or several (the message names them).
-        """
-        found = self._store.memories.find(clean_text(prefix))
+        """The memory whose id begins so, whatever has become of it."""
+        found = self.store.memories.find(clean_text(prefix))
         if not found:
             raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
         if len(found) > 1:
@@ -323,12 +307,12 @@ class Memories:
     def chain(self, prefix: str) -> list[Memory]:
         """A memory with all that it superseded and all that superseded it, oldest first."""
         middle = self.get(prefix)
-        return [*walked(self._store, middle, "supersedes")[::-1], middle, *walked(self._store, middle, "superseded_by")]
+        return [*walked(self.store, middle, "supersedes")[::-1], middle, *walked(self.store, middle, "superseded_by")]
 
     def listed(self, scope: Scope, wanted: MemoryFilter, limit: int = 50) -> list[Memory]:
         """Memories of a scope, newest first."""
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        return self._store.memories.select(scope, wanted, limit)
+        return self.store.memories.select(scope, wanted, limit)
 
     def _owned(self, prefix: str, agent: str | None, *, is_person: bool) -> Memory:
         found, agent = self.get(prefix), self._owner(agent)
@@ -341,18 +325,13 @@ class Memories:
 
     # -- life ------------------------------------------------------------------------------------------------------
     def pin(self, prefix: str, *, is_pinned: bool = True) -> Memory:
-        """A memory that does not fade, and that no distiller supersedes; or one that fades again.
-
-        Raises:
-            NotFoundError: no such memory, or several.
-            UsageError: it is to be pinned, and is not live.
-        """
+        """A memory that does not fade, and that no distiller supersedes; or one that fades again."""
         found = self.get(prefix)
         if is_pinned and not found.is_live:
-            raise UsageError(f"{found.id} is {found.state}: {instead(self._store, found)}")
+            raise UsageError(f"{found.id} is {found.state}: {instead(self.store, found)}")
         if (found.pinned_ms is not None) != is_pinned:
-            self._store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
-        return self._store.memories.by_row([found.row])[found.row]
+            self.store.memories.set_pinned(found.row, self._now_ms() if is_pinned else None)
+        return self._again(found)
 
     def stale(self, scope: Scope, limit: int = 50, wanted: MemoryFilter | None = None) -> list[Memory]:
         """Live memories that have faded and that hardly anybody asked for, those said longest ago first.
@@ -361,13 +340,13 @@ class Memories:
         """
         now_ms, wanted = self._now_ms(), wanted or memories.MemoryFilter()
         wanted.agent = None if wanted.agent is None else clean_text(wanted.agent)
-        fading = self._store.reviews.fading(scope, STALE_READS - 1)
+        fading = self.store.reviews.fading(scope, STALE_READS - 1)
         return [one for one in fading if _is_wanted(one, wanted) and is_stale(facts_of(one), now_ms)][:limit]
 
     # -- moving ----------------------------------------------------------------------------------------------------
     def export(self, scope: Scope) -> Iterator[dict[str, object]]:
         """Every memory of a scope as JSON values; see `memory.export.exported`."""
-        return exported(self._store, scope)
+        return exported(self.store, scope)
 
     def import_values(
         self,
@@ -381,12 +360,9 @@ class Memories:
 
         Those that this store did not write wait for review, unless `is_mine`: then they are believed. `outside` are
         keys of others' memories that came before, each with the one here (`ImportReport.keys`).
-
-        Raises:
-            UsageError: it is no export, or one of a newer version; nothing was written.
         """
         add, now_ms = self._store_new, self._now_ms()
-        one = MemoryImport(self._store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)
+        one = MemoryImport(self.store, self._clean, add, now_ms=now_ms, is_trial=is_trial, is_mine=is_mine)
         return one.run(values, outside or {})
 
 

@@ -1,7 +1,8 @@
 """Where the machines of one person meet: a folder that something else carries about, or a branch of a git repository.
 
 Both are a folder of sealed files to whoever syncs: `fetch` gives it as it is there now, `push` brings there what was
-written into it. Git merges nothing: who comes second reads what came first, and writes again.
+written into it; SyncError says that the place cannot be reached. Git merges nothing: who comes second reads what came
+first, and writes again.
 """
 
 from __future__ import annotations
@@ -9,15 +10,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from glob import glob
 
 from howcome.clients.git import GitError, git
 from howcome.errors import SyncError, UsageError
 from howcome.files import read_plain
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BRANCH = "refs/heads/howcome"
 GIT_LIMIT_S = 120.0
@@ -34,11 +32,7 @@ def shown(remote: str) -> str:
 
 
 def normal(text: str) -> str:
-    """What a person names as a remote, so that it means the same wherever it is said.
-
-    Raises:
-        UsageError: it is neither a git remote nor a folder that is there.
-    """
+    """What a person names as a remote (of git, or a folder), so that it means the same wherever it is said."""
     if _URL.match(text) and not text.startswith("-"):
         return text
     path = os.path.realpath(os.path.expanduser(text))
@@ -54,11 +48,7 @@ class Folder:
         self._path = path
 
     def fetch(self) -> str:
-        """The folder.
-
-        Raises:
-            SyncError: it is not there.
-        """
+        """The folder."""
         if not os.path.isdir(self._path):
             raise SyncError(f"{self._path} is not there (not mounted?). {AGAIN}")
         return self._path
@@ -75,11 +65,7 @@ class Branch:
         self._url, self._work, self._head = url, work, ""
 
     def fetch(self) -> str:
-        """The working copy, as the branch is now; one that a kill or a power cut damaged is made anew.
-
-        Raises:
-            SyncError: git does not reach the remote.
-        """
+        """The working copy, as the branch is now; one that a kill or a power cut damaged is made anew."""
         os.makedirs(self._work, mode=0o700, exist_ok=True)
         self._head = self._remote_head()
         try:
@@ -102,11 +88,7 @@ class Branch:
         self._git("clean", "-fdxq")
 
     def push(self) -> bool:
-        """Brings what was written to the remote; False where another machine was faster.
-
-        Raises:
-            SyncError: git does not reach the remote, or may not write there.
-        """
+        """Brings what was written to the remote; False where another machine was faster."""
         self._git("add", "--all")
         if not self._git("status", "--porcelain"):
             return True

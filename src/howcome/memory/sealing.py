@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from hashlib import blake2b
 from importlib.util import find_spec
+from typing import Any
 
 from howcome.errors import MissingError, UsageError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
 
 PACKAGE = "cryptography"
 PADDED_BYTES = 512
@@ -22,11 +19,7 @@ _PREFIX = "howcome-key-1-"
 
 
 def require_package() -> None:
-    """Says what is missing where nothing can be sealed or signed.
-
-    Raises:
-        MissingError: the package is not there.
-    """
+    """Says what is missing where nothing can be sealed or signed."""
     if find_spec(PACKAGE) is None:
         remedy = "pip install 'howcome[sync]'"
         raise MissingError(f"this needs the package {PACKAGE}: {remedy}", remedy)
@@ -36,11 +29,7 @@ class Key:
     """One person's key. `text` is how it is written down, `fingerprint` tells it from others and nothing else of it."""
 
     def __init__(self, text: str | None = None) -> None:
-        """Takes a key as it is written down, or makes one that nobody has.
-
-        Raises:
-            UsageError: it is none.
-        """
+        """Takes a key as it is written down, or makes one that nobody has."""
         require_package()
         from cryptography.fernet import Fernet
 

@@ -57,11 +57,7 @@ class SharedMemory:
 
 
 def author_key(home: str) -> Ed25519PrivateKey:
-    """The key with which this machine signs, made where there is none.
-
-    Raises:
-        UsageError: the file holds another kind of key.
-    """
+    """The key with which this machine signs, made where there is none."""
     require_package()
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -97,11 +93,7 @@ def written(one: SharedMemory, key: Ed25519PrivateKey) -> bytes:
 
 
 def read(data: bytes) -> SharedMemory:
-    """What a file says, where its signature is right.
-
-    Raises:
-        UsageError: it is something else; the message says what.
-    """
+    """What a file says, where its signature is right; UsageError says what is wrong."""
     require_package()
     if sides(data) != [data]:
         raise UsageError(CONFLICT)

@@ -11,35 +11,28 @@ import fcntl
 import json
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from howcome.clients.decode import decode_record
 from howcome.domain.events import PUSHED_ORIGINS
 from howcome.domain.identity import Repository
-from howcome.domain.memories import HAND
+from howcome.domain.memories import HAND, Memory
 from howcome.domain.stored import Scope
 from howcome.errors import StoreError, SyncError, UsageError
 from howcome.files import read_plain, write_whole
-from howcome.ingest.exclusion import Places
 from howcome.ingest.identity import Identities
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, MARK, exported, store_id
-from howcome.memory.merging import REGISTERS, agreed, alike, is_stone, merged, stamped, values, without_none
+from howcome.memory.merging import REGISTERS, Record, agreed, alike, is_stone, merged, stamped, values, without_none
 from howcome.memory.remember import Memories
-from howcome.memory.remotes import Branch, Folder, normal, put, remote_of, sealed_files, shown
+from howcome.memory.remotes import normal, put, remote_of, sealed_files, shown
 from howcome.memory.sealing import Key
+from howcome.memory.team import MAX_STATE_BYTES, Exchange
 from howcome.memory.text import is_clean
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory
-    from howcome.memory.merging import Record
-    from howcome.store.base import Store
 
 FOLDER = "sync"
 KEY, REMOTE, STATE, LOCK, GIT = "key", "remote", "state.json", "lock", "git"
@@ -47,7 +40,6 @@ KEY, REMOTE, STATE, LOCK, GIT = "key", "remote", "state.json", "lock", "git"
 
 NO_KEY = "lost"
 HEAD_FILE = "howcome-sync.json"
-MAX_STATE_BYTES = 256 << 20
 VERSION = 1
 TRIES = 5
 """How often a run begins anew because another machine brought something meanwhile."""
@@ -73,37 +65,21 @@ class SyncReport:
     problems: list[str] = field(default_factory=list)
 
 
-class Sync:
-    """The memories of one machine and of the others that have the same key.
+class Sync(Exchange):
+    """The memories of one machine and of the others that have the same key; none of excluded folders goes or comes."""
 
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves, and of which nothing comes.
-        now_ms: The clock.
-    """
-
-    def __init__(
-        self, store: Store, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]
-    ) -> None:
-        self._store, self._memories, self._now_ms, self._places = store, memories, now_ms, Places(exclude)
-        self._home = os.path.join(home, FOLDER)
-        self._key, self._remote = self._kept(KEY), self._kept(REMOTE)
-        self._state: dict[str, Any] = {}
-        with suppress(ValueError):  # damaged: then all is compared anew
-            self._state = json.loads(self._kept(STATE))
-        if self._is_another_store():
+    def __init__(self, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]) -> None:
+        super().__init__(memories, os.path.join(home, FOLDER), exclude, now_ms)
+        self._key, self._remote = self._line(KEY), self._line(REMOTE)
+        self._state = self._kept(STATE)
+        row, mark = self._state.get("log", (0, ""))
+        if self._state.get("store") != store_id(self._store) or (mark and self._store.log.mark_at(row) != mark):
+            # it is not the one of the last run, or an older copy of it: its past is no new word on anything
             self._state = {"machine": os.urandom(4).hex(), "known": {}, "run_ms": None}
         self._machine, self._known = self._state["machine"], self._state["known"]
         self.report = SyncReport()
 
-    def _is_another_store(self) -> bool:
-        """Whether it is not the one of the last run, or an older copy of it: its past is no new word on anything."""
-        row, mark = self._state.get("log", (0, ""))
-        return self._state.get("store") != store_id(self._store) or bool(mark and self._store.log.mark_at(row) != mark)
-
-    def _kept(self, name: str) -> str:
+    def _line(self, name: str) -> str:
         return (read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"").decode("utf-8", "replace").strip()
 
     @contextmanager
@@ -118,12 +94,7 @@ class Sync:
             yield
 
     def set_up(self, remote: str, key_text: str) -> dict[str, object]:
-        """Looks at the remote, and remembers it and the key ('': this machine's, or a new one) where they fit.
-
-        Raises:
-            SyncError: the remote cannot be reached.
-            UsageError: it is none, another key wrote it, or this machine syncs elsewhere.
-        """
+        """Looks at the remote, and remembers it and the key ('': this machine's, or a new one) where they fit."""
         place, key = normal(remote), Key(key_text or self._key)
         with self._alone():
             if self._remote and (self._remote, self._key) != (place, key.text):
@@ -152,28 +123,25 @@ class Sync:
 
         Raises:
             SyncError: the remote cannot be reached or read; what was done stays, and is not done twice.
-            UsageError: the key is another one, or nothing was set up.
         """
         if not self._remote:
             raise UsageError(NOT_SET_UP)
         key, remote = Key(self._key or NO_KEY), remote_of(self._remote, os.path.join(self._home, GIT))
         with self._alone():
             try:
-                agreed_on = next((one for _ in range(TRIES) for one in self._tried(remote, key)), None)
+                for _ in range(TRIES):
+                    agreed_on = self._once(remote.fetch(), key)
+                    if remote.push():
+                        break
+                else:
+                    raise SyncError("other machines were faster every time: run `howcome sync` again")
             except OSError as error:
                 raise SyncError(f"{shown(self._remote)}: {error.strerror or error}") from error
-            if agreed_on is None:
-                raise SyncError("other machines were faster every time: run `howcome sync` again")
             row = self._store.log.last_position()
             here = {"store": store_id(self._store), "log": (row, self._store.log.mark_at(row))}
             state = {**here, "machine": self._machine, "known": agreed_on, "run_ms": self._now_ms()}
-            write_whole(os.path.join(self._home, STATE), json.dumps(state).encode())
+            self._keep(STATE, state)
         return self.report
-
-    def _tried(self, remote: Folder | Branch, key: Key) -> Iterator[dict[str, Any]]:
-        agreed_on = self._once(remote.fetch(), key)
-        if remote.push():
-            yield agreed_on
 
     def _once(self, tree: str, key: Key) -> dict[str, Any]:
         """One pass; what was agreed on in it."""

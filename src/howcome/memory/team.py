@@ -1,39 +1,38 @@
-"""A team's memories, as signed files of its repository (`memory/signed_files`): who pulls reviews them first."""
+"""A team's memories, as signed files of its repository (`memory/signed_files`): who pulls reviews them first.
+
+UsageError says that there is no repository, that it is excluded, or what is wrong with a file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from howcome.clients.git import GitError, git
 from howcome.clients.projects import top_of
 from howcome.domain.events import PUSHED_ORIGINS
-from howcome.domain.memories import HAND, MemoryFilter
+from howcome.domain.memories import HAND, Memory, MemoryFilter
 from howcome.domain.stored import Scope
+from howcome.domain.team_records import Record
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
 from howcome.memory.export import HEAD, store_id
+from howcome.memory.importing import ImportReport
 from howcome.memory.remember import Memories
-from howcome.memory.reports import ImportReport
 from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory
-    from howcome.domain.team_records import Record
-    from howcome.store.base import Store
+from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
 STATE = "shared.json"
-MAX_FILES, MAX_SHARED = 5_000, 20_000
+MAX_FILES, MAX_SHARED, MAX_STATE_BYTES = 5_000, 20_000, 256 << 20
 _SAID = ("key", "type", "text", "origin", "status", "created_ms", "supersedes")
 
 
@@ -46,38 +45,36 @@ class ShareReport:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-class Team:
-    """The memories of one repository.
+class Exchange:
+    """Memories between this machine and others; nothing leaves of folders of `exclude`."""
 
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves.
-        root_of: The root of the project that a folder belongs to.
-    """
+    def __init__(self, memories: Memories, home: str, exclude: Sequence[str], now_ms: Callable[[], int]) -> None:
+        self._store, self._memories, self._root_of = memories.store, memories, memories.root_of
+        self._home, self._places, self._now_ms = home, Places(exclude), now_ms
 
-    def __init__(
-        self, store: Store, memories: Memories, home: str, exclude: Sequence[str], root_of: Callable[[str], str]
-    ) -> None:
-        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
-        self._places = Places(exclude)
-        self._state: dict[str, Any] = {"store": store_id(store), "keys": {}, "folders": {}}
-        with suppress(OSError, ValueError), open(os.path.join(home, STATE), encoding="utf-8") as stream:
-            kept = json.load(stream)
-            if isinstance(kept, dict) and kept.get("store") == self._state["store"]:
-                self._state |= kept
+    def _kept(self, name: str) -> dict[str, Any]:
+        """What an earlier run noted in a file; {} where it is damaged: then all is compared anew."""
+        with suppress(ValueError):
+            found = json.loads(read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"{}")
+            return found if isinstance(found, dict) else {}
+        return {}
+
+    def _keep(self, name: str, state: Mapping[str, Any]) -> None:
+        write_whole(os.path.join(self._home, name), json.dumps(state).encode())
+
+
+class Team(Exchange):
+    """The memories of one repository."""
+
+    @cached_property
+    def _state(self) -> dict[str, Any]:
+        new = {"store": store_id(self._store), "keys": {}, "folders": {}}
+        kept = self._kept(STATE)
+        return new | kept if kept.get("store") == new["store"] else new
 
     # -- giving ----------------------------------------------------------------------------------------------------
     def share(self, folder: str, prefixes: Sequence[str]) -> ShareReport:
-        """Writes memories of a folder's project into its repository.
-
-        Without `prefixes` all that were kept by hand or pinned: what was distilled is shared by its name.
-
-        Raises:
-            UsageError: there is no repository, or it is excluded, or nobody says who the author is.
-            NotFoundError: there is no such memory.
-        """
+        """Writes memories into their project's repository: of some ids, or all that were kept by hand or pinned."""
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
             raise UsageError(f"{folder}: its project is excluded")
@@ -86,7 +83,7 @@ class Team:
         for memory in found:
             self._share(memory, top, root, author, report)
         self._state["folders"].setdefault(top, -1)
-        self._keep_state()
+        self._keep(STATE, self._state)
         return report
 
     def _share(self, memory: Memory, top: str, root: str, author: str, report: ShareReport) -> None:
@@ -122,11 +119,7 @@ class Team:
 
     # -- taking ----------------------------------------------------------------------------------------------------
     def receive(self, folder: str) -> ImportReport:
-        """Puts what teammates shared on the review list; nothing of it is said unasked before somebody accepts it.
-
-        Raises:
-            UsageError: there is no repository.
-        """
+        """Puts what teammates shared on the review list; nothing of it is said unasked before somebody accepts it."""
         top, root = _top(folder), self._root_of(folder)
         self._state["folders"][top] = _changed_ns(top)
         problems, found = [], {}
@@ -151,7 +144,7 @@ class Team:
         report = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
         for raw, local in report.keys.items():
             keys[raw.hex()] = (local.hex(), names[raw.hex()])
-        self._keep_state()
+        self._keep(STATE, self._state)
         return report
 
     def receive_again(self) -> None:
@@ -159,9 +152,6 @@ class Team:
         for top, seen_ns in list(self._state["folders"].items()):
             if _changed_ns(top) not in (0, seen_ns):
                 self.receive(top)
-
-    def _keep_state(self) -> None:
-        write_whole(os.path.join(self._home, STATE), json.dumps(self._state).encode())
 
 
 def line_of(one: SharedMemory | Record, author: str, root: str) -> dict[str, object]:
@@ -190,9 +180,6 @@ def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Who signed each good file of a repository, and what is wrong with others: form, signature, secrets.
 
     The latter is (file, reason). It needs no store.
-
-    Raises:
-        UsageError: there is no repository.
     """
     good, found, redactor = [], [], Redactor(os.urandom(32))
     for name, data in _files(_top(folder)):
@@ -207,11 +194,7 @@ def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def resolve(folder: str) -> list[str]:
-    """Of files that git could not merge, the side that was written later; both are signed. The files that were changed.
-
-    Raises:
-        UsageError: there is no repository, or a side is not what its author wrote.
-    """
+    """Of files that git could not merge, the side that was written later, as it was signed; which were changed."""
     top, done = _top(folder), []
     for name, data in _files(top):
         if len(both := sides(data)) > 1:

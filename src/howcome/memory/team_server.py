@@ -6,35 +6,28 @@ server has confirmed. So a run that was killed, or days without a network, lose 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from functools import cached_property
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from howcome.clients.spool import locked
-from howcome.domain.memories import IMPORTED
+from howcome.domain.memories import IMPORTED, Memory, Review
 from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
-from howcome.errors import HowcomeError, StoreLockedError, UsageError
-from howcome.files import write_whole
-from howcome.ingest.exclusion import Places
+from howcome.errors import HowcomeError, ProviderError, StoreLockedError, SyncError, UsageError
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, store_id
-from howcome.memory.team import MAX_SHARED, STATE, held_back, kept_by_people, line_of
-from howcome.memory.team_wire import TeamWire, batches, digest_of
+from howcome.memory.team import MAX_SHARED, STATE, Exchange, held_back, kept_by_people, line_of
 from howcome.memory.text import owner
-from howcome.providers.http_post import LOOPBACK, in_one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
-
-    from howcome.domain.memories import Memory, Review
-    from howcome.memory.remember import Memories
-    from howcome.store.base import Store
+from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError, in_one_line
 
 MEMBERSHIP = "team.json"
 """The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
@@ -47,6 +40,9 @@ MAX_PAGES = 10
 
 CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 """How often the worker asks the server; after failures half as often each time, and once an hour at least."""
+
+ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
+ENDED = 401
 
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
@@ -63,73 +59,46 @@ class TeamReport:
     problems: list[str] = field(default_factory=list)
 
 
-class TeamServer:
-    """This machine's membership of a team.
+class TeamServer(Exchange):
+    """This machine's membership of a team, and UsageError where there is none; of folders of `exclude` nothing leaves.
 
-    Args:
-        store: Where memories are kept here.
-        memories: How they are written.
-        home: The store's folder.
-        exclude: Folders of which nothing leaves.
-        root_of: The root of the project that a folder belongs to.
-        now_ms: The clock (UTC).
+    What asks the server raises SyncError where that does not answer: the worker goes on later.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        memories: Memories,
-        home: str,
-        exclude: Sequence[str],
-        root_of: Callable[[str], str],
-        now_ms: Callable[[], int],
-    ) -> None:
-        self._store, self._memories, self._home, self._root_of = store, memories, home, root_of
-        self._places, self._now_ms = Places(exclude), now_ms
-        self._state = self._kept()
-
-    def _kept(self) -> dict[str, Any]:
-        state = _read(os.path.join(self._home, MEMBERSHIP))
+    @cached_property
+    def _state(self) -> dict[str, Any]:
+        state = self._kept(MEMBERSHIP)
         if state.get("store") not in (None, store_id(self._store)):  # another store has taken this one's place
-            state |= {"store": store_id(self._store), "repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+            state |= {"store": store_id(self._store), **_nothing_done()}
         return state
 
     @contextmanager
     def _alone(self, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         """One at a time, with what the last one left; the kernel lets go of the lock when a process is killed."""
         with locked(os.path.join(self._home, LOCK), wait_s):
-            self._state = self._kept()
+            self.__dict__.pop("_state", None)
             yield
 
     # -- membership ------------------------------------------------------------------------------------------------
     def join(self, url: str, token: str) -> dict[str, object]:
-        """Makes this machine a member; what the server says of the token.
-
-        Raises:
-            UsageError: the address or the token cannot be used. SyncError: the server does not answer.
-        """
+        """Makes this machine a member; what the server says of the token."""
         host = urlsplit(url).hostname or ""
         if not url.startswith("https://") and not (url.startswith("http://") and host in LOOPBACK):
             raise UsageError(f"{url}: an address that begins with https:// (http:// on this machine only)")
         if not token.startswith(TOKEN_PREFIX):
             raise UsageError(f"a token begins with {TOKEN_PREFIX}: paste what `howcome team invite` printed")
         url = url.rstrip("/")
-        empty: dict[str, object] = {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
         with self._alone():
             kept = self._state if self._state.get("url") == url else {}
             found = TeamWire(url, token).ask("/v1/me")
-            self._state = {**empty, **kept, "store": store_id(self._store), "url": url, "token": token}
+            self._state = {**_nothing_done(), **kept, "store": store_id(self._store), "url": url, "token": token}
             self._state |= {name: found.get(name) for name in ("team", "person", "scope", "expires")}
             self._state |= {"problem": None, "failures": 0}
-            self._keep()
+            self._keep(MEMBERSHIP, self._state)
         return self.status()
 
     def leave(self) -> None:
-        """Ends it here. What was pushed stays on the server, what came stays here.
-
-        Raises:
-            UsageError: there is no membership.
-        """
+        """Ends it here. What was pushed stays on the server, what came stays here."""
         with self._alone():
             self._require()
             os.remove(os.path.join(self._home, MEMBERSHIP))
@@ -153,31 +122,22 @@ class TeamServer:
 
     # -- both ways -------------------------------------------------------------------------------------------------
     def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
-        """Shares memories of a folder's project: those named, or all that were kept by hand or pinned, then and later.
-
-        Raises:
-            UsageError: no membership, no remote, an excluded project. NotFoundError: there is no such memory.
-            SyncError: the server does not answer; the worker goes on later.
-        """
+        """Shares memories of a folder's project: those named, or all kept by hand or pinned, then and later."""
         report, chosen = TeamReport(), [self._memories.get(one) for one in prefixes]
         with self._alone():
             name, root = self._repository(folder)
-            if not self._may_write:
+            if self._state.get("scope") == "read":
                 raise UsageError("your token only reads: ask for another that writes, then `howcome team join` again")
             entry = self._entry(name, root)
             entry["chosen"] = sorted({*entry["chosen"], *(one.key.hex() for one in chosen)})
             entry["is_pushed"] |= not prefixes
             self._state["refused"] = {}
-            self._keep()
+            self._keep(MEMBERSHIP, self._state)
             self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
         return report
 
     def pull(self, folder: str) -> TeamReport:
-        """Puts what teammates shared of a folder's project on the review list; the worker does so from now on.
-
-        Raises:
-            As `push`.
-        """
+        """Puts what teammates shared of a folder's project on the review list; the worker does so from now on."""
         report = TeamReport()
         with self._alone():
             name, root = self._repository(folder)
@@ -185,29 +145,24 @@ class TeamServer:
         return report
 
     def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
-        """Both ways for every repository that was pushed or pulled before.
-
-        Raises:
-            UsageError: there is no membership.
-            StoreLockedError: another process has been at it for so long.
-        """
+        """Both ways for every repository that was pushed or pulled before; StoreLockedError if another is at it."""
         with self._alone(wait_s):
             self._require()
-            return self._run()
+            return self._both_ways()
 
-    def _run(self) -> TeamReport:
+    def _both_ways(self) -> TeamReport:
         report = TeamReport()
         for name, entry in sorted(self._state["repositories"].items()):
             try:
                 self._pull(name, entry, report, MAX_PAGES)  # first: what came from others is not pushed
-                if self._may_write:
+                if self._state.get("scope") != "read":
                     self._push(name, entry, report, None)
             except HowcomeError as error:
                 report.problems.append(str(error))
                 break  # the server is away, or the token has ended: so it is for the others
         self._state["failures"] = self._state.get("failures", 0) + 1 if report.problems else 0
         self._state |= {"run_ms": self._now_ms(), "problem": report.problems[0] if report.problems else None}
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
         return report
 
     def run_if_due(self) -> None:
@@ -237,14 +192,9 @@ class TeamServer:
             elif memory.is_live and (only is None or memory.key in only):
                 report.left_out[memory.id] = reason
         records += self._withdrawals(name, {one.key for one in records})
-        pushed = self._state["pushed"]
-        sent = {key: one[0] for key, one in pushed.items()}
-        new = [
-            one
-            for one in records
-            if digest_of(one) not in (sent.get(one.key), self._state.get("refused", {}).get(one.key))
-        ]
-        for batch in batches(new):
+        sent, refused = self._state["pushed"], self._state.get("refused", {})
+        told = {one.key: (*sent.get(one.key, ())[:1], refused.get(one.key)) for one in records}
+        for batch in batches([one for one in records if digest_of(one) not in told[one.key]]):
             self._send(batch, report)
 
     def _today(self, keys: Sequence[str]) -> set[str]:
@@ -270,15 +220,14 @@ class TeamServer:
             heirs = [] if memory is None or is_gone else walked(self._store, memory, "superseded_by")
             if shared & {one.key.hex() for one in heirs}:
                 continue
-            kind, status = (memory.type, memory.status) if memory is not None else ("context", "open")
-            created_ms = memory.created_ms if memory is not None else 0
-            found.append(Record(key, kind, status, created_ms, "user", name, None, "", is_withdrawn=True))
+            said = (memory.type, memory.status, memory.created_ms) if memory is not None else ("context", "open", 0)
+            found.append(Record(key, *said, "user", name, None, "", is_withdrawn=True))
         return found
 
     def _send(self, batch: list[Record], report: TeamReport) -> None:
         for record in batch:  # before: what is sent and then forgotten has to be withdrawn, whatever happens between
             self._state["pushed"].setdefault(record.key, ["", record.repository])
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
         answer = self._wire.ask("/v1/memories", {"memories": [one.value for one in batch]})
         results = answer.get("results")
         if not isinstance(results, list) or len(results) != len(batch):
@@ -295,7 +244,7 @@ class TeamServer:
                     del self._state["pushed"][record.key]
                 reason = str(result.get("reason")) if isinstance(result, dict) else "no answer"
                 report.left_out[f"mem-{record.key[:12]}"] = f"the server: {in_one_line(reason)}"
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
 
     # -- taking ----------------------------------------------------------------------------------------------------
     def _pull(self, name: str, entry: dict[str, Any], report: TeamReport, max_pages: int) -> None:
@@ -317,7 +266,7 @@ class TeamServer:
                 break
         self._take_in(entry["root"], records, report)
         entry["position"] = position
-        self._keep()
+        self._keep(MEMBERSHIP, self._state)
 
     def _take_in(self, root: str, records: dict[str, tuple[Record, str]], report: TeamReport) -> None:
         keys, later = self._state["keys"], {one.supersedes for one, _ in records.values() if not one.is_withdrawn}
@@ -346,7 +295,7 @@ class TeamServer:
     # -- what is here ----------------------------------------------------------------------------------------------
     def _theirs(self) -> set[str]:
         """Keys here of what came from teammates, by whichever way."""
-        files = _read(os.path.join(self._home, STATE)).get("keys", {})
+        files = self._kept(STATE).get("keys", {})
         return {*self._state["keys"].values(), *(local for local, _ in files.values())}
 
     def _repository(self, folder: str) -> tuple[str, str]:
@@ -366,24 +315,61 @@ class TeamServer:
         entry["root"] = root
         return entry
 
-    @property
-    def _may_write(self) -> bool:
-        return self._state.get("scope") != "read"
-
     def _require(self) -> None:
         if not self._state.get("token"):
             raise UsageError(NOT_JOINED)
-
-    def _keep(self) -> None:
-        write_whole(os.path.join(self._home, MEMBERSHIP), json.dumps(self._state).encode())
 
     @property
     def _wire(self) -> TeamWire:
         return TeamWire(self._state["url"], self._state["token"])
 
 
-def _read(path: str) -> dict[str, Any]:
-    with suppress(OSError, ValueError), open(path, encoding="utf-8") as stream:
-        found = json.load(stream)
-        return found if isinstance(found, dict) else {}
-    return {}
+def _nothing_done() -> dict[str, Any]:
+    return {"repositories": {}, "pushed": {}, "keys": {}, "refused": {}}
+
+
+class TeamWire:
+    """The server at an address, for the holder of a token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self._token = url, token
+
+    def ask(self, path: str, value: Mapping[str, object] | None = None, **asked: object) -> dict[str, Any]:
+        """What it says to a value, or to a question without one; SyncError says what to do where it does not answer."""
+        deadline = time.monotonic() + ASK_S
+        try:
+            endpoint = Endpoint(self.url + path, self._token, setting="team")
+            found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
+        except RefusedError as error:
+            if error.status == ENDED:
+                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+            raise SyncError(str(error).partition("; check")[0]) from error
+        except ProviderError as error:
+            raise SyncError(str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise SyncError(f"{self.url} answers what is no JSON: check the address") from error
+        if not isinstance(found, dict):
+            raise self.stranger()
+        return found
+
+    def stranger(self) -> SyncError:
+        """What is raised where the answer has not the form that was agreed on."""
+        return SyncError(f"{self.url} answers what is no team server's: check the address")
+
+
+def digest_of(record: Record) -> str:
+    """What tells whether a record has changed since it was sent."""
+    return hashlib.sha256(json.dumps(record.value).encode()).hexdigest()[:32]
+
+
+def batches(records: list[Record]) -> list[list[Record]]:
+    """Pieces that the server takes at once."""
+    found: list[list[Record]] = []
+    size = 0
+    for record in records:
+        if not found or size + len(record.text) > MAX_BATCH_CHARS or len(found[-1]) == MAX_RECORDS:
+            found.append([])
+            size = 0
+        found[-1].append(record)
+        size += len(record.text)
+    return found

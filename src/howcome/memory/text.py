@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from howcome.clients.decode import clean_text
 from howcome.domain import memories
 from howcome.domain.memories import Memory
 from howcome.errors import UsageError
 from howcome.redact.private_spans import strip_private
-
-if TYPE_CHECKING:
-    from howcome.redact.redactor import Redactor
+from howcome.redact.redactor import Redactor
 
 PRIVATE = "[private]"
 """What is left of words that nobody wants kept."""
 
 
 def cleaned(text: str, redactor: Redactor) -> str:
-    """The words of a memory as they are kept: redacted, without private spans.
-
-    Raises:
-        UsageError: there are none, or too many.
-    """
+    """The words of a memory as they are kept: redacted, without private spans; UsageError for none, or too many."""
     text = redactor.redact(strip_private(clean_text(text))).strip()
     if text in ("", PRIVATE):
         raise UsageError("a memory needs words: give it a text")
@@ -41,22 +34,14 @@ def is_clean(text: str, redactor: Redactor) -> bool:
 
 
 def known_word(name: str, value: str, allowed: Sequence[str]) -> str:
-    """A type or a status.
-
-    Raises:
-        UsageError: there is none of that name.
-    """
+    """A type or a status; UsageError where there is none of that name."""
     if value not in allowed:
         raise UsageError(f"{value!r} is no {name} of a memory; choose {', '.join(allowed)}")
     return value
 
 
 def owner(agent: str | None) -> str | None:
-    """The name of an owner: one short line, or none.
-
-    Raises:
-        UsageError: it is something else.
-    """
+    """The name of an owner: one short line, or none; UsageError for something else."""
     if agent is None:
         return None
     name = clean_text(agent).strip()
@@ -66,11 +51,7 @@ def owner(agent: str | None) -> str | None:
 
 
 def require_others(project: str | None, also: Sequence[str]) -> None:
-    """Refuses as other projects (all are roots) those that are none.
-
-    Raises:
-        UsageError: it holds there already.
-    """
+    """Refuses as other projects (all are roots) those where it holds already."""
     if also and project is None:
         raise UsageError("it holds in every project already: no other one can be named")
     if project in also:
@@ -78,11 +59,7 @@ def require_others(project: str | None, also: Sequence[str]) -> None:
 
 
 def require_in(memory: Memory, left: Sequence[str]) -> None:
-    """Refuses to take a memory out of projects (roots) that it is not in, or out of its own.
-
-    Raises:
-        UsageError: it is so; the message says what to do instead.
-    """
+    """Refuses to take a memory out of projects (roots) that it is not in, or out of its own; says what to do."""
     for root in left:
         if root == memory.project:
             raise UsageError(

@@ -57,19 +57,16 @@ _SENTENCE_END = re.compile(r"(?<=[.!?]) +(?=[A-Z@`'\"])")
 
 
 def worded(text: str, *, as_is: bool = False) -> str:
-    """The words that are kept of a text; `as_is`: those that were given.
-
-    Raises:
-        UsageError: they say too little to be of use to somebody who was not there; the message says what would.
-    """
+    """The words that are kept of a text (`as_is`: those that were given); UsageError where they say too little."""
+    refusal = UsageError(f"{squeeze(text, 40)!r} says too little to be remembered: {_ADVICE}")
     if text.strip() and _says_little(text):
-        raise UsageError(f"{squeeze(text, 40)!r} says too little to be remembered: {_ADVICE}")
+        raise refusal
     if as_is or "\n" in text.strip():  # lines are somebody's layout
         return text
     sentences = _SENTENCE_END.split(text.strip())
     new = " ".join(_plain(one) for one in sentences if not _FEELING.fullmatch(one))
     if _words(new) <= _CHORES and _words(new):
-        raise UsageError(f"{squeeze(text, 40)!r} says too little to be remembered: {_ADVICE}")
+        raise refusal
     return text if _says_little(new) else new
 
 

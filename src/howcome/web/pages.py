@@ -147,7 +147,7 @@ def memories(asked: Asked) -> Context:
     kind, is_whole = asked.text("type"), bool(asked.text("all"))
     wanted = MemoryFilter(type=kind if kind in TYPES else None, with_forgotten=is_whole, with_superseded=is_whole)
     page = min(asked.number("page"), 1000)
-    found = asked.app.memories.select(asked.scope, wanted, (page + 1) * BOOK + 1)
+    found = asked.app.memories.listed(asked.scope, wanted, (page + 1) * BOOK + 1)
     by, shown = asked.text("by"), found[page * BOOK :][:BOOK]
     if by:
         topics = asked.app.memories.topics(shown)
@@ -167,7 +167,7 @@ def memory(asked: Asked) -> Context:
     app = asked.app
     found = app.memories.get(asked.text("id"))
     app.search.look([found])
-    reasons, chain = app.learn.reasons_of(found), app.memories.chain(found.key.hex())
+    reasons, chain = app.learn.queue.memory_reasons(found.row), app.memories.chain(found.key.hex())
     return {
         "memory": _marked(app, [found])[0], "chain": [memory_view(one) for one in chain],
         "earlier": next((one.id for one in chain if found.is_live and one.row == found.supersedes), ""),
@@ -295,7 +295,7 @@ PAGES = {
 
 def _said(app: App, told: list[PastVerdict]) -> list[Context]:
     """Verdicts with their prompts, what was considered, and how much of what was said was used."""
-    used = app.search.used(told)
+    used = app.search.receipt(told, by_row=True)
     return [
         verdict_view(one) | {"way": way_of(one.verdict), "use": used.get(str(one.verdict.row))}
         for one in app.search.explained(told)

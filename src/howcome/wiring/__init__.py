@@ -18,9 +18,16 @@ from typing import IO, Any
 from howcome import __version__
 from howcome.clients.base import Client
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.clients.wiring import BLOCK, TABLE, Form, OwnFile
+from howcome.clients.wiring import BLOCK, TABLE, Form, Install, OwnFile
 from howcome.errors import UsageError
-from howcome.wiring.commands import hook_command, hook_interpreter, howcome_home, install_for, is_hook, server_words
+from howcome.wiring.commands import (
+    hook_command,
+    hook_interpreter,
+    howcome_home,
+    is_hook,
+    server_environment,
+    server_words,
+)
 from howcome.wiring.engine import FileReport, PartState, install, uninstall
 from howcome.wiring.engine import inspect as inspect_parts
 from howcome.wiring.install_record import Owner, Record, Records, owned_by
@@ -53,7 +60,8 @@ def parts_of(owner: Owner) -> list[Part]:
         raise UsageError(
             f"{agent.title} has no settings of a project that are the user's own; leave --scope {owner.scope} out"
         )
-    files = agent.wiring.files(install_for(owner.agent), owner.scope, owner.root, owner.options)
+    started = Install(lambda event: hook_command(event, owner.agent), server_words(), server_environment(), is_hook)
+    files = agent.wiring.files(started, owner.scope, owner.root, owner.options)
     return [
         Whole(file.path, file.content, file.what)
         if isinstance(file, OwnFile)
@@ -155,13 +163,9 @@ _ABOUT_US = {
 def trust_hooks(server: Sequence[str], source: str, is_ours: Callable[[str], bool]) -> None:
     """Has Codex trust our hooks as they are now. Where it cannot be asked nothing happens: `/hooks` does the same.
 
-    Seen with 0.169: `codex app-server` speaks JSON-RPC in lines; it lists each hook with the hash of what it is now,
-    and keeps that hash as trusted when it is told to, as `/hooks` does.
-
-    Args:
-        server: The command line of its server.
-        source: The file that our hooks stand in: a repository may have hooks, too, also such as look like ours.
-        is_ours: Whether a hook's command there is ours, to the letter: whatever it is, it will be run.
+    Seen with 0.169: `codex app-server` (`server`) speaks JSON-RPC in lines; it lists each hook with the hash of what it
+    is now, and keeps that hash as trusted when it is told to, as `/hooks` does. A repository may have hooks, too, also
+    such as look like ours: only those count that stand in `source` and are ours to the letter.
     """
     import subprocess  # `status` loads this module, and starts nothing
     import threading

@@ -32,8 +32,7 @@ class FileChangedError(LifecycleError):
 class Snapshot(NamedTuple):
     """What a file held when it was read; `data` and `mode` are None when there was no file.
 
-    `target` is `path` with links followed: a settings file that is a link into a dotfiles repository is edited
-    there, and the link stays.
+    `target` is `path` with links followed: a file that is a link into a dotfiles repository is edited there.
     """
 
     path: Path
@@ -61,11 +60,7 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def replace_file(before: Snapshot, data: bytes) -> None:
-    """Write `data` in place of `before` by rename; an existing file's mode, owner and attributes stay.
-
-    Raises:
-        FileChangedError: The file is no longer what `before` says.
-    """
+    """Write `data` in place of `before` by rename; an existing file's mode, owner and attributes stay."""
     with replacing(str(before.target), last_look=lambda: _require_unchanged(before)) as file:
         file.write(data)
         if before.data is not None:
@@ -82,12 +77,7 @@ def remove_file(before: Snapshot) -> None:
 
 
 def require_writable(before: Snapshot) -> None:
-    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere.
-
-    Raises:
-        OSError: A folder on the way is none, or a link that leads nowhere; the folder may not be written; the file is
-            another user's, and could not be given back to them.
-    """
+    """Refuse a place where the file cannot be made or replaced, before anything is written anywhere."""
     above = next(path for path in before.path.parents if os.path.lexists(path))
     if not above.is_dir():
         what = "This link leads nowhere" if above.is_symlink() else os.strerror(errno.ENOTDIR)
@@ -103,11 +93,7 @@ def require_writable(before: Snapshot) -> None:
 
 
 def edit_safely(path: Path, once: Callable[_Given, _Report], *given: _Given.args, **named: _Given.kwargs) -> _Report:
-    """Run one read-and-replace of a user's file (with what it is given); again if somebody else was faster.
-
-    Raises:
-        LifecycleError: The file cannot be read, understood or written; it is as it was.
-    """
+    """Run one read-and-replace of a user's file (with what it is given); again if somebody else was faster."""
     for _ in range(_ATTEMPTS):
         try:
             return once(*given, **named)
@@ -141,12 +127,6 @@ def _reason(settings: Path, error: Exception) -> str:
 def digest(data: bytes) -> str:
     """The SHA-256 of a file's content."""
     return hashlib.sha256(data).hexdigest()
-
-
-def missing_directories(directory: Path) -> list[str]:
-    """What has to be created for `directory`, outermost first."""
-    missing = [str(path) for path in (directory, *directory.parents) if not os.path.lexists(path)]
-    return missing[::-1]
 
 
 def remove_empty(directories: Iterable[str]) -> None:

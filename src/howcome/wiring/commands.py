@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from howcome.clients.registry import DEFAULT, client_of
-from howcome.clients.wiring import Entry, Install, directory
+from howcome.clients.wiring import Entry, directory
+from howcome.wiring.install_record import State
 
 LAUNCHERS = ("howcome/launch.py", "howcome/present/launch.py")
 """By these parts of a command it is known as one of ours: where the script is, and where it was."""
@@ -37,11 +38,6 @@ def hook_command(event: str, agent: str = DEFAULT) -> str:
         guard = ["test", "-f", shlex.quote(_script()), *_REPLACED]
         return " ".join([*guard, *where, "exec", shlex.join(words), _QUIET])
     return " ".join([*where, shlex.join(words), *_HARMLESS])
-
-
-def install_for(agent: str) -> Install:
-    """How an agent starts this install."""
-    return Install(lambda event: hook_command(event, agent), server_words(), server_environment(), is_hook)
 
 
 def server_words() -> list[str]:
@@ -103,12 +99,19 @@ def fits(actual: object, wanted: object) -> bool:
         return actual == wanted
     if any(actual.get(key) != wanted.get(key) for key in IDENTITY):
         return False
-    return all(_has(actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
+    pairs = ((actual.get(key), wanted.get(key)) for key in ENVIRONMENTS)
+    return all(not needed or (isinstance(has, dict) and has.items() >= needed.items()) for has, needed in pairs)
 
 
-def _has(actual: object, wanted: object) -> bool:
-    mapping = actual if isinstance(actual, dict) else {}
-    return all(mapping.get(key) == value for key, value in (wanted if isinstance(wanted, dict) else {}).items())
+def standing(ours: Sequence[object], other: object, wanted: object) -> tuple[State, str]:
+    """How an entry stands: by the values that are ours, else by what is in its place; and why."""
+    if not ours:
+        return ("missing", "") if other is None else ("foreign", "another server has this name")
+    if wanted in ours:
+        return "ok", ""
+    if any(fits(one, wanted) for one in ours):
+        return "edited", "changed by hand, and kept so"
+    return "outdated", "does not start this howcome"
 
 
 def hook_interpreter(command: str) -> str | None:

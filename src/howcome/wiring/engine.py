@@ -1,7 +1,8 @@
 """Install, undo and inspect the parts of one owner: each file in one step, its record first, never half.
 
-Everything is planned before anything is written: when one file cannot be edited safely, none is. A crash between two
-writes leaves whole files, which the next `install` completes and `uninstall` undoes.
+Everything is planned before anything is written: when one file cannot be edited safely (LifecycleError), none is. When
+that happens later, it stays as it is, and so do those after it. A crash between two writes leaves whole files, which
+the next `install` completes and `uninstall` undoes.
 """
 
 from __future__ import annotations
@@ -62,11 +63,7 @@ class _Change(NamedTuple):
 def install(
     owner: Owner, parts: Sequence[Part], state_dir: Path, *, force: bool = False, dry_run: bool = False
 ) -> list[FileReport]:
-    """Put all parts in place, or only say what would be done; a second call finds nothing to do.
-
-    Raises:
-        LifecycleError: A file cannot be edited safely; nothing was written to it, nor to those after it.
-    """
+    """Put all parts in place, or only say what would be done; a second call finds nothing to do."""
     records = Records(state_dir)
     planned = [edit_safely(part.path, _planned, owner, part, records, force=force) for part in parts]
     if dry_run:
@@ -82,7 +79,14 @@ def _installed(owner: Owner, part: Part, records: Records, *, force: bool) -> Fi
     if change.record is not None:
         records.save(change.record)
     if change.data is not None and change.data != change.before.data:
-        _write(change.before, change.data, change.record.created_directories if change.record else ())
+        directories = change.record.created_directories if change.record else ()
+        try:
+            for directory in directories:
+                os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
+            files.replace_file(change.before, change.data)
+        except BaseException:
+            files.remove_empty(directories)
+            raise
     report = _report(owner, part, change, records)
     return report._replace(backup=kept) if kept else report
 
@@ -115,8 +119,7 @@ def _owned(owner: Owner, part: Part, record: Record | None, *, is_changed: bool)
 
 
 def _is_same(record: Record, owner: Owner, owned: tuple[Entry, ...]) -> bool:
-    recorded = next((one for one in record.owners if one == owner), None)
-    return recorded is not None and recorded.options == owner.options and record.owners[owner] == owned
+    return any(one == owner and one.options == owner.options for one in record.owners) and record.owners[owner] == owned
 
 
 def _next_record(
@@ -129,6 +132,8 @@ def _next_record(
     original = _original(before, part, last)
     written = last.written_sha256 if last and (last.wrote(before.data) or isinstance(part, Whole)) else ()
     created = last.created_directories if last else ()
+    folder = before.path.parent
+    missing = [str(path) for path in (folder, *folder.parents) if not os.path.lexists(path)]
     others = {one: entries for one, entries in (last.owners if last else {}).items() if one != owner}
     return Record(
         path=str(part.path.absolute()),
@@ -136,7 +141,7 @@ def _next_record(
         mode=before.mode,
         original=original or b"",
         written_sha256=tuple(dict.fromkeys([*written, digest(data)])),
-        created_directories=tuple(dict.fromkeys([*created, *files.missing_directories(before.path.parent)])),
+        created_directories=tuple(dict.fromkeys([*created, *reversed(missing)])),
         owners={**others, owner: owned},
     )
 
@@ -154,16 +159,6 @@ def _original(before: Snapshot, part: Part, record: Record | None) -> bytes | No
     return part.without_ours(before.data, record, record.entries() if record else ())
 
 
-def _write(before: Snapshot, data: bytes, directories: tuple[str, ...]) -> None:
-    try:
-        for directory in directories:
-            os.makedirs(directory, files.PRIVATE_DIRECTORY, exist_ok=True)
-        files.replace_file(before, data)
-    except BaseException:
-        files.remove_empty(directories)
-        raise
-
-
 def _report(owner: Owner, part: Part, change: _Change, records: Records) -> FileReport:
     record = change.record or records.load(part.path)
     backup = records.backup_of(record) if record else None
@@ -176,11 +171,7 @@ def _report(owner: Owner, part: Part, change: _Change, records: Records) -> File
 def uninstall(
     wired: Iterable[tuple[Owner, Sequence[Part]]], state_dir: Path, *, dry_run: bool = False
 ) -> list[FileReport]:
-    """Take the parts of some owners out of every file, and leave no other trace there.
-
-    Raises:
-        LifecycleError: A file cannot be edited safely; it is as it was, and so are those after it.
-    """
+    """Take the parts of some owners out of every file, and leave no other trace there."""
     records = Records(state_dir)
     todo = [(owner, part) for owner, parts in wired for part in parts]
     for owner, part in todo:

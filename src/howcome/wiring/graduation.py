@@ -10,10 +10,12 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from howcome.app import App
 from howcome.clients.registry import histories
 from howcome.domain.candidates import told
+from howcome.domain.memories import Memory
+from howcome.domain.stored import Scope
 from howcome.errors import UsageError
 from howcome.files import write_whole
 from howcome.wiring import GRADUATED, wired_parts
@@ -23,35 +25,22 @@ from howcome.wiring.engine import FileReport, install, uninstall
 from howcome.wiring.install_record import Owner
 from howcome.wiring.parts import ENTRY, Merged, TextBlock, block, found_in
 
-if TYPE_CHECKING:
-    from howcome.app import App
-    from howcome.domain.memories import Memory
-    from howcome.domain.stored import Scope
-
 CLAUDE, AGENTS, MEMORY = "CLAUDE.md", "AGENTS.md", "MEMORY.md"
 REFUSED = "graduation.json"
 """The file with the keys of what somebody refused."""
 
 
 class Graduation:
-    """A proposal for one project's file.
-
-    Args:
-        app: The store.
-        scope: The project, and `root`: its root.
-        name: CLAUDE.md, AGENTS.md or MEMORY.md; None: the one that has the block, or is there first.
-        is_removal: Whether the block is to be taken out.
-
-    Raises:
-        UsageError: the agent keeps no MEMORY.md for this project. LifecycleError: the file cannot be edited safely.
-    """
+    """A proposal for one project's file: of a `name`, or the one that has the block or is there first."""
 
     def __init__(self, app: App, scope: Scope, root: str, *, name: str | None = None, is_removal: bool = False) -> None:
         self.root, self.path = root, _file(app, root, name)
         part = Merged(self.path, (ENTRY,), TextBlock())
         self._before = edit_safely(self.path, read_snapshot, self.path).data
         plain = (part.without_ours(self._before, None, ()) if self._before is not None else None) or b""
-        others = [file.read_text("utf-8", "replace") for file in _others(root, self.path) if file.is_file()]
+        names = dict.fromkeys(name for history in histories().values() for name in history.reads)
+        files = [file for name in names if os.path.realpath(file := Path(root, name)) != os.path.realpath(self.path)]
+        others = [file.read_text("utf-8", "replace") for file in files if file.is_file()]
         found = [] if is_removal else app.learn.proven(scope, [plain.decode("utf-8", "replace"), *others])
         app.search.look(found)
         refused = refused_keys()
@@ -84,9 +73,8 @@ class Graduation:
 
 def refused_keys() -> set[str]:
     """Keys (hexadecimal) of memories that are not proposed for files."""
-    with suppress(OSError, ValueError), open(os.path.join(howcome_home(), REFUSED), encoding="utf-8") as stream:
-        found = json.load(stream)
-        return {str(key) for key in found} if isinstance(found, list) else set()
+    with suppress(OSError, ValueError, TypeError), open(howcome_home() / REFUSED, encoding="utf-8") as stream:
+        return {str(key) for key in json.load(stream)}
     return set()
 
 
@@ -94,7 +82,7 @@ def refuse(memory: Memory, *, is_refused: bool = True) -> bool:
     """Proposes a memory no more, or again; whether that changed anything."""
     keys = refused_keys()
     new = keys | {memory.key.hex()} if is_refused else keys - {memory.key.hex()}
-    write_whole(os.path.join(howcome_home(), REFUSED), json.dumps(sorted(new)).encode())
+    write_whole(str(howcome_home() / REFUSED), json.dumps(sorted(new)).encode())
     return new != keys
 
 
@@ -112,9 +100,3 @@ def _file(app: App, root: str, name: str | None) -> Path:
     if not folders:
         raise UsageError("the agent keeps no memory folder for this project; choose another --file")
     return Path(folders[0], MEMORY)
-
-
-def _others(root: str, path: Path) -> list[Path]:
-    """The other files of a project that agents read by themselves."""
-    names = dict.fromkeys(name for history in histories().values() for name in history.reads)
-    return [file for name in names if os.path.realpath(file := Path(root, name)) != os.path.realpath(path)]

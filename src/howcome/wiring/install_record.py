@@ -99,7 +99,7 @@ class Records:
         sha256 = None
         if record.original is not None and record.existed:
             sha256 = digest(record.original)
-            write_whole(str(self._backup(_key(Path(record.path)), sha256)), record.original)
+            self.keep(Path(record.path), record.original)
         fields = {name: value for name, value in record._asdict().items() if name != "original"}
         fields |= {"version": RECORD_VERSION, "original_sha256": sha256}
         fields["owners"] = [

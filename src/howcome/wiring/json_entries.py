@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from json import JSONDecodeError
 
 from howcome.clients.wiring import ALLOWED, HOOK, NEEDED, SERVER, SERVER_ENTRY, Entry
-from howcome.wiring.commands import ENVIRONMENTS, IDENTITY, fits, is_hook, is_our_server
+from howcome.wiring.commands import ENVIRONMENTS, IDENTITY, fits, is_hook, is_our_server, standing
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import Container, Item, JsonText, trailing_comma, value_at
 
@@ -20,9 +20,8 @@ Place = tuple[tuple[Container, Item], ...]
 class JsonEntries:
     """The JSON side of a file part: entries into a text and out of it.
 
-    Args:
-        comments: The file's reader allows comments and trailing commas.
-        grouped: Its hooks stand in groups (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
+    `comments`: the file's reader allows them and trailing commas; `grouped`: its hooks stand in groups
+    (`{"matcher", "hooks": [...]}`), not plainly in their event's list.
     """
 
     def __init__(self, *, comments: bool = False, grouped: bool = True, trailing_commas: bool = True) -> None:
@@ -40,7 +39,9 @@ class JsonEntries:
         if not self.trailing_commas and (comma := trailing_comma(json)) is not None:
             raise JSONDecodeError("the agent itself refuses a comma before a closing bracket", text, comma)
         _require_shape(json)
-        json = JsonText(_with_braces(text), comments=self.comments) if json.is_blank else json
+        if json.is_blank:  # an object below what comments there are
+            notes = text + "\n" * (not text.endswith("\n")) if text.strip() else ""
+            json = JsonText(notes + "{}\n", comments=self.comments)
         kept = {entry.place for entry in wanted}
         obsolete = [entry for entry in before if entry.place not in kept]
         json = self._cut(json, obsolete, before, there_before)
@@ -61,17 +62,11 @@ class JsonEntries:
     def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
         """How an entry stands in a text: ok, missing, edited, outdated or foreign, and why."""
         json = self._read(text)
-        found = [place[-1][1] for place in self._places(json, [entry], [*before, entry])]
+        there = value_at(json.document, entry.path)
         if entry.kind == NEEDED:
-            return ("ok", "") if value_at(json.document, entry.path) is not None else ("missing", "")
-        if not found:
-            foreign = entry.kind == SERVER_ENTRY and value_at(json.document, entry.path) is not None
-            return ("foreign", "another server has this name") if foreign else ("missing", "")
-        if any(item.value == entry.value for item in found):
-            return "ok", ""
-        if any(fits(item.value, entry.value) for item in found):
-            return "edited", "changed by hand, and kept so"
-        return "outdated", "does not start this howcome"
+            return ("ok", "") if there is not None else ("missing", "")
+        ours = [place[-1][1].value for place in self._places(json, [entry], [*before, entry])]
+        return standing(ours, there if entry.kind == SERVER_ENTRY else None, entry.value)
 
     def _require_whole(self, text: str, after: JsonText, wanted: Sequence[Entry], before: Sequence[Entry]) -> None:
         """Refuse a text that does not say what it must: every entry of ours, and all else as it was."""
@@ -127,12 +122,8 @@ class JsonEntries:
     def _with_entry(self, json: JsonText, entry: Entry, known: Sequence[Entry]) -> JsonText:
         container, rest = _deepest(json, entry.path)
         item = container.member(entry.path[-1]) if not rest else None
-        if entry.kind == HOOK:
-            matcher = {"matcher": entry.matcher} if entry.matcher else {}
-            value = {**matcher, "hooks": [entry.value]} if self.grouped else entry.value
-            return self._with_element(json, entry, value, (container, rest, item), known)
-        if entry.kind == ALLOWED:
-            return self._with_element(json, entry, entry.value, (container, rest, item), known)
+        if entry.kind in (HOOK, ALLOWED):
+            return self._with_element(json, entry, (container, rest, item), known)
         if item is None:
             return json.appended(container, rest[0], _nested(rest[1:], entry.value))
         if entry.kind == NEEDED:
@@ -146,12 +137,13 @@ class JsonEntries:
         self,
         json: JsonText,
         entry: Entry,
-        value: object,
         place: tuple[Container, tuple[str, ...], Item | None],
         known: Sequence[Entry],
     ) -> JsonText:
         """The list at the entry's path with one element of ours in it."""
-        container, rest, item = place
+        (container, rest, item), value = place, entry.value
+        if entry.kind == HOOK and self.grouped:
+            value = {**({"matcher": entry.matcher} if entry.matcher else {}), "hooks": [value]}
         if item is None:
             return json.appended(container, rest[0], _nested(rest[1:], [value]))
         if not isinstance(item.value, list):
@@ -173,18 +165,11 @@ class JsonEntries:
         theirs = permitted if isinstance(permitted, list) else []
         cuttable = [entry for entry in entries if entry.kind != ALLOWED or entry.value not in theirs]
         while (place := next(self._places(json, cuttable, known), None)) is not None:
-            container, item = self._outermost(place, there_before)
-            json = json.without(container, item)
+            at = len(place) - 1  # what it stands in goes too, as far as that held nothing else and came with us
+            while at and len(place[at][0].items) == 1 and not _was_there(place, at - 1, there_before):
+                at -= 1
+            json = json.without(*place[at])
         return json
-
-    def _outermost(self, place: Place, there_before: Mapping[str, object]) -> tuple[Container, Item]:
-        """What to cut with one entry: what it stands in too, as far as that held nothing else and came with us."""
-        (container, item), outer = place[-1], place[:-1]
-        for index in range(len(outer) - 1, -1, -1):
-            if len(container.items) > 1 or _was_there(outer, index, there_before):
-                break
-            container, item = outer[index]
-        return container, item
 
 
 # ---------------------------------------------------------------- places
@@ -256,12 +241,6 @@ def _is_our_handler(event: str, handler: object, known: Sequence[Entry]) -> bool
     return command in written or is_hook(command, event)
 
 
-def _with_braces(text: str) -> str:
-    """An object below what comments there are."""
-    notes = text if text.strip() else ""
-    return notes + ("\n" if notes and not notes.endswith("\n") else "") + "{}\n"
-
-
 # ---------------------------------------------------------------- refresh
 
 
@@ -270,7 +249,8 @@ def _refreshed(json: JsonText, item: Item, wanted: object, known: Sequence[Entry
     actual = item.value
     if actual == wanted or not isinstance(actual, dict) or not isinstance(wanted, dict):
         return json
-    is_untouched = any(actual == entry.value for entry in known) or _is_other_form(actual, wanted)
+    forms = {actual.get("type"), wanted.get("type")}  # a hook's command, and one that goes through the MCP server
+    is_untouched = any(actual == entry.value for entry in known) or (len(forms) > 1 and "mcp_tool" in forms)
     if not is_untouched and fits(actual, wanted):
         return json
     for key in actual:
@@ -295,12 +275,6 @@ def _with_members(json: JsonText, item: Item, wanted: Mapping[str, object], merg
         elif old.value != value:
             json = json.with_value(old, value)
     return json
-
-
-def _is_other_form(actual: Mapping[str, object], wanted: Mapping[str, object]) -> bool:
-    """Whether one is a hook's command and the other goes through the MCP server."""
-    forms = {actual.get("type"), wanted.get("type")}
-    return len(forms) > 1 and "mcp_tool" in forms
 
 
 def _without(values: Mapping[str, object], keys: set[str]) -> list[tuple[str, object]]:

@@ -45,11 +45,7 @@ class Container(NamedTuple):
 
 
 class JsonText:
-    """One JSON object as text; never changed: an edit gives another one.
-
-    Raises:
-        json.JSONDecodeError: The text is not a JSON object; the error knows the place. (By the properties.)
-    """
+    """One JSON object as text; never changed: an edit gives another one. A JSONDecodeError knows the place."""
 
     def __init__(self, text: str, *, comments: bool = False) -> None:
         self.text, self.comments = text, comments

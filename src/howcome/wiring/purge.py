@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +30,7 @@ LIST_EVERY_S = 0.05
 
 @dataclass(frozen=True)
 class Purge:
-    """What is to be deleted: paths of files and folders, each folder before what is in it.
-
-    `for_others`: agents stay connected, so what undoes their install and the settings stay.
-    """
+    """What is to be deleted: paths, a folder's before what is in it; `for_others` not what connected agents need."""
 
     home: Path
     paths: tuple[str, ...]
@@ -57,7 +55,11 @@ class Purge:
     @property
     def size_bytes(self) -> int:
         """Of the memory's files."""
-        return sum(_size(path) for path in self.memory)
+        size = 0
+        for path in self.memory:
+            with suppress(OSError):
+                size += os.lstat(path).st_size
+        return size
 
     @property
     def keeps_settings(self) -> bool:
@@ -85,22 +87,23 @@ def require_deletable(plan: Purge) -> None:
 def purge(plan: Purge, *, wait_s: float = WAIT_S) -> list[str]:
     """Deletes what is planned and what comes meanwhile, folders as far as they are empty then.
 
-    Raises:
-        LifecycleError: Something is left, or may come; all else is deleted, and the message says what to do.
+    LifecycleError says that something is left, or may come, and what to do; all else is deleted.
     """
-    deadline = time.monotonic() + wait_s
+    deadline, home = time.monotonic() + wait_s, str(plan.home)
     deleted: dict[str, None] = {}
     _delete([path for path in plan.files if is_database_file(path)], deleted)
-    lock = _when_nobody_works(str(plan.home), deadline)
+    while worker_state(home)["working"] and time.monotonic() < deadline:
+        time.sleep(LIST_EVERY_S)
+    lock = take_lock(home) if os.path.isfile(os.path.join(home, LOCK_NAME)) else None  # so that nobody begins
     try:
         while True:
             problems = _delete(plan.files, deleted)
-            remove_empty([*plan.paths, str(plan.home)])
+            remove_empty([*plan.paths, home])
             plan = plan_purge(plan.home, for_others=plan.for_others)
             if all(path in problems for path in plan.files) or time.monotonic() > deadline:
                 break
             time.sleep(LIST_EVERY_S)
-        _require_gone(plan, problems, len(deleted), is_over=lock is not None or not _is_working(str(plan.home)))
+        _require_gone(plan, problems, len(deleted), is_over=lock is not None or not worker_state(home)["working"])
     finally:
         if lock is not None:
             os.close(lock)
@@ -112,24 +115,12 @@ def _delete(files: list[str], deleted: dict[str, None]) -> dict[str, str]:
     problems = {}
     for path in files:
         try:
-            os.unlink(path)
-            deleted[path] = None
-        except FileNotFoundError:
-            continue
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+                deleted[path] = None
         except OSError as error:
             problems[path] = str(error.strerror)
     return problems
-
-
-def _when_nobody_works(home: str, deadline: float) -> int | None:
-    """The worker's lock, so that nobody begins; None when there is none to be had, or somebody works on."""
-    while _is_working(home) and time.monotonic() < deadline:
-        time.sleep(LIST_EVERY_S)
-    return take_lock(home) if os.path.isfile(os.path.join(home, LOCK_NAME)) else None
-
-
-def _is_working(home: str) -> bool:
-    return bool(worker_state(home)["working"])
 
 
 def _require_gone(plan: Purge, problems: Mapping[str, str], number: int, *, is_over: bool) -> None:
@@ -152,10 +143,3 @@ def _require_gone(plan: Purge, problems: Mapping[str, str], number: int, *, is_o
 def what_is_kept(home: Path) -> list[str]:
     """What lies in the folder that howcome did not make, as paths in it."""
     return [os.path.relpath(path, home) for path in foreign_paths(str(home))]
-
-
-def _size(path: str) -> int:
-    try:
-        return 0 if os.path.isdir(path) else os.lstat(path).st_size
-    except OSError:
-        return 0

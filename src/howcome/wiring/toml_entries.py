@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from howcome.clients.wiring import Entry
-from howcome.wiring.commands import fits, is_our_server
+from howcome.wiring.commands import fits, is_our_server, standing
 from howcome.wiring.install_record import State
 from howcome.wiring.json_text import value_at
 
@@ -53,15 +53,8 @@ class TomlEntries:
     def state(self, text: str, entry: Entry, before: Sequence[Entry]) -> tuple[State, str]:
         """How a table stands in a text: ok, missing, edited, outdated or foreign, and why."""
         value = value_at(self.values(text), entry.path)
-        if value == entry.value:
-            return "ok", ""
-        if value is None:
-            return "missing", ""
-        if not is_our_server(value, entry, before):
-            return "foreign", "another server has this name"
-        if fits(value, entry.value):
-            return "edited", "changed by hand, and kept so"
-        return "outdated", "does not start this howcome"
+        is_ours = value == entry.value or is_our_server(value, entry, before)
+        return standing([value] if is_ours else [], value, entry.value)
 
     def _with_table(self, text: str, entry: Entry, before: Sequence[Entry]) -> str:
         value, wanted = value_at(self.values(text), entry.path), entry.value
