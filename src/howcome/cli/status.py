@@ -78,7 +78,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "unread": {"files": len(unread), "bytes": sum(missing for _, missing in unread)},
         "index_lag_rows": app.index.lag(), "embedding": seen.vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
-            {"agent": one.agent, "scope": one.owner.scope, "hooks": one.events, "mcp": one.server is not None}
+            {"agent": one.owner.agent, "scope": one.owner.scope, "hooks": one.events, "mcp": one.server is not None}
             for one in read_wirings() if one.is_connected
         ],
         "prompts": seen.prompts_in_time(home), "last_hook": iso_time(seen.last_hook_ms(app, home, transcripts) or None),
