@@ -154,7 +154,7 @@ def test_of_an_exchange_s_sentences_the_best_stays_where_a_block_is_full(tmp_pat
 
 
 QUESTIONS = (
-    ("why do charts use hourly rollups?", "nine seconds"), ("do login tokens live for hours?", "twelve"),
+    ("are charts drawn from hourly rollups?", "nine seconds"), ("do login tokens live for hours?", "twelve"),
     ("when are camera pictures deleted?", "thirty days"), ("didn't we have two schedulers running?", "advisory lock"),
 )  # fmt: skip
 
@@ -178,7 +178,7 @@ def test_a_later_question_is_about_the_screen(app: App, tmp_path: Path) -> None:
         path = write(tmp_path / f"now{at}.jsonl", now.user(f"look at berth {at}"), now.text(f"Berth {at} is free."))
         for found in named_transcripts([str(path)]):
             app.ingest.file(found)
-        told = app.search.recall("why do charts use hourly rollups?", cwd=CWD, session="now", recent=str)
+        told = app.search.recall("are charts drawn from hourly rollups?", cwd=CWD, session="now", recent=str)
         assert bool(told) == (at < 2), at
 
 

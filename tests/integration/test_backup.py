@@ -98,6 +98,7 @@ def test_what_is_no_backup_changes_nothing(tmp_path: Path, store_folder: Path) -
     assert said_no.returncode == 1
     assert (store_folder / "howcome.db").read_bytes() == before
     assert run("backup", good).returncode == 2
+    assert "its folder is not there" in run("backup", tmp_path / "gone" / "x.db").stderr
     assert not (store_folder / "replaced").exists() or not list((store_folder / "replaced").iterdir())
 
 

@@ -259,6 +259,8 @@ def test_the_history_of_a_file_has_edits_plans_and_commits(capped: Work) -> None
     assert len(ask("history", "src/cart.py", "-n", "2")["changes"]) == 2
     (capped.root / "src" / "cart.py").unlink()
     assert len(ask("history", "src/cart.py")["changes"]) == 6
+    shutil.rmtree(capped.root / "src")
+    assert len(ask("history", "src/cart.py")["changes"]) == 6
     assert "No session edited it" in run("history", "src/none.py").stdout
 
 

@@ -98,6 +98,7 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
     assert found("--since", "2026-03-05")["failures"] == []
     said = run("patterns", "--all-projects", "--limit", "1").stdout
     assert "3 times in 3 sessions" in said
+    assert "2 more: --limit 3" in said
     assert run("patterns", "--all-projects", "--since", "2026-03-05").stdout.startswith("Nothing failed in two")
 
 

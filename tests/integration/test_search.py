@@ -17,6 +17,7 @@ from howcome.clients.discover import named_transcripts
 from howcome.clients.tail import recent_text
 from howcome.domain.ranking import HERE_WEIGHT
 from howcome.domain.stored import Reminder, Scope
+from howcome.present.render import iso_time
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 
@@ -317,6 +318,11 @@ def test_a_question_asked_often_leaves_room_for_its_answer(make_app: Callable[..
     assert words_of(found).count(prompt) == 1
 
 
+def now(record: Record) -> Record:
+    """A record of this moment."""
+    return {**record, "timestamp": iso_time(time.time_ns() // 1_000_000)}
+
+
 def test_a_question_does_not_find_itself_first(make_app: Callable[..., App], tmp_path: Path) -> None:
     """Who asks an agent in vain asks the search next: what answers stands before what only asks."""
     decided = Claude(session="11111111-0000-4000-8000-00000000000a")
@@ -326,9 +332,8 @@ def test_a_question_does_not_find_itself_first(make_app: Callable[..., App], tmp
         decided.text("Which one it is to be is open."), decided.user("local time or UTC?"),
         decided.text("We keep zebra readings in UTC, because local time has an hour twice in autumn."),
     )  # fmt: skip
-    write(
-        tmp_path / "t" / "b.jsonl", asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Hm."),
-    )  # fmt: skip
+    again = [asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Hm.")]
+    write(tmp_path / "t" / "b.jsonl", *map(now, again))
     app = make_app()
     take_in(app, tmp_path / "t")
     for question in ("why do we keep zebra gauge readings in UTC", "the zebra gauge readings, why are they in UTC"):

@@ -200,6 +200,12 @@ def test_the_help_says_what_is_an_error() -> None:
     assert "a session that nobody knows an error (1)" in page
 
 
+def test_a_word_of_a_question_that_begins_with_a_dash_is_to_be_quoted() -> None:
+    """It is said how, and so it works."""
+    assert "Quote words that begin with a dash" in refused("search", "why", "do", "we", "pass", "--trust")
+    assert says("search", "why do we pass --trust", "--all-projects")
+
+
 def test_names_that_are_offered_work(store_folder: Path, tmp_path: Path) -> None:
     """Each leads to one project, whatever others are called; of several of one name, too."""
     assert store_folder

@@ -152,4 +152,4 @@ def test_it_says_which_extra_is_missing(store_folder: Path, tmp_path: Path) -> N
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 1
-    assert "the viewer needs jinja2: install howcome with its extra `view`" in done.stderr
+    assert "the viewer needs jinja2: install its extra `view`: " in done.stderr

@@ -40,6 +40,8 @@ class Files:
         from howcome.history.origins import Origins
 
         folder = os.path.dirname(os.path.abspath(path))
+        while not os.path.isdir(folder):  # the file need not be there any more, nor its folder
+            folder = os.path.dirname(folder)
         above = [] if top_of(folder) else accumulate(folder.split(os.sep), lambda head, name: f"{head}{os.sep}{name}")
         known = (one for one in (folder, *reversed(list(above))) if self._projects.scope_of(one).project_id)
         folder = next(known, folder)  # a plain folder's sessions worked above it, maybe

@@ -56,8 +56,10 @@ def require_extra(extra: str, what: str, *packages: str) -> None:
     from importlib.util import find_spec
 
     if missing := [name for name in packages if find_spec(name) is None]:
-        remedy = f"install howcome with its extra `{extra}`"
-        raise MissingError(f"{what} needs {' and '.join(missing)}: {remedy}", remedy)
+        from howcome.doctor.base import extra_remedy
+
+        remedy = extra_remedy(extra, packages)
+        raise MissingError(f"{what} needs {' and '.join(missing)}: install its extra `{extra}`: {remedy}", remedy)
 
 
 def check_scope(project: str | None, *, all_projects: bool) -> None:

@@ -17,11 +17,12 @@ from howcome import settings
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import SettingsError, UsageError
 from howcome.files import write_whole
+from howcome.present.own_files import CONFIG_HEAD
 from howcome.present.screen import report
 from howcome.present.terminal import echo, error_stream
 from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
 
-_EMPTY = "# Settings of howcome: `howcome config list --all` names them, docs/reference.md says what each does.\n"
+_EMPTY = f"{CONFIG_HEAD}`howcome config list --all` names them, docs/reference.md says what each does.\n"
 _BY_NAME = {field.name: field for field in settings.FIELDS}
 
 

@@ -90,13 +90,19 @@ def cli() -> None:
     """
 
 
+TAKE_WORDS = ("search", "try", "remember")
+"""Commands that take words as they are typed."""
+
+
 def run() -> int:
     """Runs what the arguments name: the exit code."""
     try:
         code = cli.main(prog_name="howcome", standalone_mode=False)  # what a command exits with, else None
     except click.ClickException as error:
         error.show(shown := io.StringIO())
-        echo_text(shown.getvalue().rstrip("\n"), err=True)
+        of_words = getattr(error, "ctx", None) is not None and error.ctx.info_name in TAKE_WORDS  # type: ignore[attr-defined]
+        quote = " Quote words that begin with a dash." if of_words and isinstance(error, click.NoSuchOption) else ""
+        echo_text(shown.getvalue().rstrip("\n") + quote, err=True)
         return error.exit_code
     except click.Abort as stop:
         is_interrupt = isinstance(stop.__cause__, KeyboardInterrupt)

@@ -89,13 +89,14 @@ def patterns(
       howcome patterns --all-projects --json
     """
     check_scope(project, all_projects=all_projects)
-    found, said, without = list[dict[str, Any]](), list[dict[str, Any]](), 0
+    found, said, without, more = list[dict[str, Any]](), list[dict[str, Any]](), 0, 0
     with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
         if not is_unknown(scope):
             every = app.telemetry.patterns(scope, option_ms(since, "--since") or 0)
             wanted = every if is_all else [one for one in every if one.fix]
             found, without = [_view(one) for one in wanted[:limit]], sum(not one.fix for one in every)
+            more = len(wanted) - limit
             said = [
                 {"text": users_words(one.text), "sessions": sessions, "id": one.id}
                 for one, sessions in app.telemetry.corrections(scope)[:limit]
@@ -105,6 +106,8 @@ def patterns(
     notes = [] if rows else [NO_PATTERN]
     if without and not is_all:
         notes.append(f"{counted(without, 'more failure')} came in several sessions without a fix: --all")
+    if more > 0:
+        notes.append(f"{more} more: --limit {limit + more}")
     facts = {"failures": found, "without_fix": without, "corrections": said}
     report_rows(facts, rows, notes=notes, as_json=as_json)
 

@@ -62,6 +62,8 @@ def backup(
         raise UsageError(f"{file}: a folder; name a file in it")
     if os.path.lexists(path) and not force:
         raise UsageError(f"{file}: there already; name another file, or say --force")
+    if not os.path.isdir(os.path.dirname(path)):
+        raise UsageError(f"{file}: its folder is not there; make it first")
     size = back_up(settings.home, path)
     said = f"{click.format_filename(path)}: {in_units(size)}, read back and whole"
     report({"file": path, "size_bytes": size}, [said], as_json=as_json)

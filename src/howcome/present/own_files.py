@@ -68,10 +68,14 @@ OWN: Mapping[str, Names] = {
 }
 
 
+CONFIG_HEAD = "# Settings of howcome: "
+"""What a `config.toml` begins with that `howcome config` made."""
+
+
 def own_paths(home: str) -> list[str]:
     """Every file and folder of ours in the memory's folder, each before what is in it; its own path is not among them.
 
-    `config.toml` is its user's, and counts as ours when it holds howcome's settings and nothing else.
+    `config.toml` is its user's, and counts as ours when it holds howcome's settings and nothing else, or nothing.
     """
     return [path for path, is_own in _walk(home, OWN) if is_own] + _our_config(home)
 
@@ -102,7 +106,9 @@ def _our_config(home: str) -> list[str]:
     path = os.path.join(home, CONFIG_NAME)
     try:
         with open(path, "rb") as stream:
-            keys = set(tomllib.load(stream))
+            text = stream.read().decode()
+            keys = set(tomllib.loads(text))
     except (OSError, ValueError):
         return []
-    return [path] if keys and keys <= {field.name for field in FIELDS} else []
+    is_ours = keys <= {field.name for field in FIELDS} if keys else text.startswith(CONFIG_HEAD)
+    return [path] if is_ours else []

@@ -50,7 +50,7 @@ ASKED_OF = 24
 """Of the best exchanges so many are compared by what was asked."""
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
-EARLY_PROMPTS, MIN_QUESTION_TERMS, HELD_SHARE = 2, 3, 0.75
+EARLY_PROMPTS, MIN_QUESTION_TERMS, HELD_SHARE = 2, 3, 0.9
 """Of 40 judged questions earlier words could help 4 of the 8 that came after at most so many prompts, and 5 of the 32
 others. Of 40 questions about two projects, asked in a new session, EARLY and HELD_SHARE let 39 pass
 (docs/evaluation.md, "Questions")."""

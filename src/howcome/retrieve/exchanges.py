@@ -36,9 +36,11 @@ ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
 ECHO, ANSWERED = 0.4, 0.5
-"""What an exchange counts that asked the same and did not answer: you asked an agent, and now search for it. An answer
-says half of the question.
+"""What an exchange of the last ECHO_MS counts that asked the same and did not answer: you asked an agent, and now search
+for it. An answer says half of the question.
 """
+
+ECHO_MS = 3_600_000
 
 NO_PLACE = -2
 """Of a passage that is no sentence: none is the next one."""
@@ -61,8 +63,8 @@ class Exchanges:
     What is quoted in the question has to stand in the exchange as it is.
     """
 
-    def __init__(self, store: Store, situation: Situation) -> None:
-        self._store, self._situation = store, situation
+    def __init__(self, store: Store, situation: Situation, now_ms: int) -> None:
+        self._store, self._situation, self._now_ms = store, situation, now_ms
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._phrases = phrases_in(situation.asked)
         self._told_of: dict[int, list[_Piece]] = {}
@@ -98,7 +100,8 @@ class Exchanges:
         factor = 1.0
         if not self._situation.group_by_session:
             factor = (1 + ANSWER_WEIGHT * share_of(text.lower(), self._weights)) / (1 + ANSWER_WEIGHT)
-            factor *= ECHO if self._is_echo(item.candidate.exchange, turns) else 1
+            is_new = self._now_ms - item.candidate.ts_ms < ECHO_MS
+            factor *= ECHO if is_new and self._is_echo(item.candidate.exchange, turns) else 1
         row = Found(
             item.score * factor,
             item.tiers,

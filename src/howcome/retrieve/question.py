@@ -132,7 +132,7 @@ def answer(
     groups = [store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in(text))]
     required = [group for group in groups if group]
     now_ms, limit = question.before_ms or now_ms, question.limit
-    exchanges, found = Exchanges(store, situation), list[Found]()
+    exchanges, found = Exchanges(store, situation, now_ms), list[Found]()
     if wanted.sessions != () and (not question.types or wanted.kinds):
         found += _events(store, searcher, exchanges, situation, question, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():

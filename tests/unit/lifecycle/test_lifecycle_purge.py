@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.processes import COMMAND, WITHOUT_OVERRIDE, python
+from tests.processes import COMMAND, WITHOUT_OVERRIDE, python, run
 from tests.unit.lifecycle.wiring import put, unwire, wire
 
 from howcome.cli.lifecycle import init, uninstall, upgrade
@@ -103,6 +103,13 @@ def test_another_programs_configuration_stays(tmp_path: Path, config: bytes) -> 
     put(tmp_path, {"config.toml": config, "howcome.db": b""})
     assert own_paths(str(tmp_path)) == [str(tmp_path / "howcome.db")]
     assert what_is_kept(tmp_path) == ["config.toml"]
+
+
+def test_a_configuration_whose_last_setting_was_taken_back_is_ours(store_folder: Path) -> None:
+    """`howcome config unset` leaves its comment behind."""
+    assert run("config", "set", "recall_limit", "2").returncode == 0
+    assert run("config", "unset", "recall_limit").returncode == 0
+    assert str(store_folder / "config.toml") in own_paths(str(store_folder))
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
