@@ -34,7 +34,11 @@ def test_answers_are_looked_for_in_what_is_shown(tmp_path: Path) -> None:
     done = run("eval", folder, "--questions", asked, "--json")
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)["answers"]
-    assert answers["nonsense"]["nothing_found"] == {"share": 1.0, "of": 1}
+    assert answers["nonsense"] == {
+        "nothing_found": {"share": 1.0, "of": 1}, "session_told": {"share": 0.0, "of": 1}
+    }  # fmt: skip
+    assert answers["asked"]["session_told"] == {"share": 1.0, "of": 3}
+    assert answers["asked"]["block_answers"] == answers["asked"]["block_says_half"] == {"share": 0.3333, "of": 3}
     assert answers["asked"]["answer_in_first_row"] == {"share": 0.3333, "of": 3}
     assert answers["asked"]["first_row_right"] == {"share": 0.6667, "of": 3}
     assert run("eval", folder, folder, "--questions", asked).returncode == 2

@@ -24,8 +24,10 @@ from howcome.evaluate.notes import stems
 from howcome.evaluate.tables import table
 from howcome.retrieve.question import Question
 
-SHOWN, QUOTE_SHARE = 3, 0.7
+SHOWN, QUOTE_SHARE, HALF = 3, 0.7, 0.5
 """The rows that somebody looks at; a row that shows so many of a quote's stems shows the answer."""
+
+NEW_SESSION = "asks"
 
 LATER_MS = 21 * 24 * 3600 * 1000
 """Questions are asked three weeks after the newest event."""
@@ -61,6 +63,8 @@ class AnswerReport:
 def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: Path | None = None) -> AnswerReport:
     """Asks the questions of a file of a set, in a store that holds it, distilled, and embedded where a model is.
 
+    Each is asked of the search, and as the first prompt of a new session.
+
     Raises:
         UsageError: the set or the file cannot be read.
     """
@@ -76,17 +80,23 @@ def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: 
             app.index.finish()
             progress(f"{folder.name}: embedding what was said")
             app.index.embed()
-            return AnswerReport(_asked(app, rows))
+            return AnswerReport(_asked(app, rows, f"/{folder.name}/{folder.name}"))
 
 
-def _asked(app: App, rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
+def _asked(app: App, rows: Sequence[Row], cwd: str) -> dict[str, dict[str, Share]]:
     now_ms, kinds = app.events.last_ms() + LATER_MS, dict[str, list[dict[str, bool]]]()
     for row in rows:
         named = row.get("quotes")
         quotes = [str(quote) for quote in named] if isinstance(named, list) else []
         found = app.search.find(Question(str(row["question"]), Scope.everything(), before_ms=now_ms))
         session, kind = str(row.get("session") or ""), str(row.get("kind") or ("asked" if quotes else "nonsense"))
+        recalled = app.search.recall(str(row["question"]), cwd=cwd, session=NEW_SESSION, recent=str, then_ms=now_ms)
+        block = "\n".join(text for one in recalled for _, text in one.passages)
         held = _figures(app, found[:SHOWN], quotes, session) if quotes else {"nothing_found": not found}
+        held["session_told"] = bool(recalled)
+        if quotes:
+            held["block_answers"] = _shows(block, quotes, QUOTE_SHARE)
+            held["block_says_half"] = _shows(block, quotes, HALF)
         kinds.setdefault(kind, []).append(held)
     names = {kind: dict.fromkeys(name for one in held for name in one) for kind, held in kinds.items()}
     return {
@@ -96,20 +106,19 @@ def _asked(app: App, rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
 
 
 def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: str) -> dict[str, bool]:
-    wanted = [stems(quote) for quote in quotes]
-
-    def shows(text: str) -> bool:
-        shown = stems(text)
-        return any(len(stem & shown) >= QUOTE_SHARE * len(stem) for stem in wanted)
-
     phrases = [plain_words(quote) for quote in quotes]
-    told = [shows(f"{item.passage}\n{item.prompt}") for item in found]
-    brief = [shows(cut(item.passage, INDEX_CHARS)) for item in found]
+    told = [_shows(f"{item.passage}\n{item.prompt}", quotes, QUOTE_SHARE) for item in found]
+    brief = [_shows(cut(item.passage, INDEX_CHARS), quotes, QUOTE_SHARE) for item in found]
     right = [_is_right(app, item, phrases, session) for item in found]
     return {
         "answer_in_first_row": any(told[:1]), "in_three": any(told), "first_row_right": any(right[:1]),
         "right_in_three": any(right), "index_line_in_three": any(brief),
     }  # fmt: skip
+
+
+def _shows(text: str, quotes: Sequence[str], share: float) -> bool:
+    shown = stems(text)
+    return any(len(stem & shown) >= share * len(stem) for stem in map(stems, quotes))
 
 
 def _is_right(app: App, item: Found, phrases: Sequence[str], session: str) -> bool:

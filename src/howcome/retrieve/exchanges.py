@@ -36,8 +36,8 @@ ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
 ECHO, ANSWERED = 0.4, 0.5
-"""What an exchange of the last ECHO_MS counts that asked the same and did not answer: you asked an agent, and now search
-for it. An answer says half of the question.
+"""What an exchange of the last ECHO_MS counts that asked the same and did not answer: you asked an agent, and now
+search for it. An answer says half of the question.
 """
 
 ECHO_MS = 3_600_000
