@@ -421,6 +421,28 @@ def test_hooks_that_are_switched_off_are_named(patient: Patient, place: str) -> 
     assert patient.problems() == []
 
 
+OWN_FILES = {
+    "capure = false": ("warning", "nothing reads capure", "is it capture?"),
+    "capture = no": ("warning", "cannot be read", "nothing of this project is stored"),
+    'inject = "quiet"': ("warning", "inject in", "is none of bites, context, off"),
+    'inject = "off"': ("note", "nothing is told in this project", ""),
+    "capture = false": ("note", "nothing of this project is stored", ""),
+}
+
+
+@pytest.mark.parametrize("said", OWN_FILES)
+def test_what_a_repository_s_own_file_says_is_told(said: str, tmp_path: Path, store_folder: Path) -> None:
+    """A word that nobody reads would switch nothing off, and what is off is no puzzle."""
+    assert not store_folder.exists()
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".howcome.toml").write_text(f"{said}\n")
+    level, *words = OWN_FILES[said]
+    findings = json.loads(run("doctor", "--json", folder=tmp_path).stdout)["findings"]
+    found = [one for one in findings if one["check"] == "switches"]
+    assert [one["level"] for one in found] == [level]
+    assert all(word in found[0]["what"] for word in words)
+
+
 def test_a_server_that_is_somebody_elses_is_told(patient: Patient) -> None:
     """`init` leaves it alone: the remedy opens the file."""
     entry = {"command": "/bin/echo", "args": ["hi"]}

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from howcome.app import App, now_ms
+from howcome.clients.projects import REPOSITORY_FILE, own_settings, project_root
 from howcome.doctor.base import Finding, Level, Machine, extra_remedy, of_store
 from howcome.doctor.facts import described, edit, quoted, vector_facts
 from howcome.errors import MissingError, ProviderError
@@ -18,7 +19,7 @@ from howcome.providers.llm import open_adapter, open_graph
 from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
-from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, INJECT, OFF, current_folder
 
 _WORDS = "search is by words only"
 
@@ -115,7 +116,36 @@ def check_switches(machine: Machine) -> list[Finding]:
     if machine.environment.get(ACTIVE):
         what = f"{ACTIVE} is set here: hooks of agents that are started from this shell do nothing"
         findings.append(Finding("warning", "switches", what, f"unset {ACTIVE}"))
+    if machine.settings.inject == OFF:
+        findings.append(Finding("note", "switches", "inject is off: no prompt and no session is told anything"))
+    findings += _of_repository(os.path.join(project_root(current_folder(machine.environment)), REPOSITORY_FILE))
     return findings or [Finding("ok", "switches", "nothing is switched off")]
+
+
+_OF_REPOSITORY = {"capture": (True, False), "inject": INJECT}
+"""What a repository's own file may say."""
+
+
+def _of_repository(path: str) -> list[Finding]:
+    """A repository's own file says what somebody reads; what it switches off is told."""
+    said = own_settings(os.path.dirname(path))
+    if said is None:
+        what = f"{path} cannot be read: nothing of this project is stored, and nothing is told"
+        return [Finding("warning", "switches", what, f"correct {path}")]
+    findings = []
+    for name, value in said.items():
+        near = get_close_matches(name, _OF_REPOSITORY, 1)
+        if name not in _OF_REPOSITORY:
+            what = f"nothing reads {name} in {path}" + (f"; is it {near[0]}?" if near else "")
+            findings.append(Finding("warning", "switches", what, f"correct {path}"))
+        elif value not in _OF_REPOSITORY[name]:
+            known = ", ".join(str(one).lower() for one in _OF_REPOSITORY[name])
+            findings.append(Finding("warning", "switches", f"{name} in {path} is none of {known}", f"correct {path}"))
+    if said.get("capture") is False:
+        findings.append(Finding("note", "switches", f"{path} says: nothing of this project is stored"))
+    if said.get("inject") == OFF:
+        findings.append(Finding("note", "switches", f"{path} says: nothing is told in this project"))
+    return findings
 
 
 def check_second_opinion(machine: Machine) -> list[Finding]:
