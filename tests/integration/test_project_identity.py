@@ -127,4 +127,19 @@ def test_what_cannot_be_joined_says_why(tmp_path: Path) -> None:
     ask("import", talk(tmp_path, "s1", one, "berth"))
     assert run("projects", "join", one).returncode == 2
     assert "both are" in run("projects", "join", one, one, "--yes").stderr
-    assert "nothing is stored" in run("projects", "join", one, tmp_path, "--yes").stderr
+    assert "nothing is stored" in run("projects", "join", tmp_path, one, "--yes").stderr
+    assert run("projects", "join", one, tmp_path / "gone", "--yes").returncode == 2
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_folder_of_which_nothing_is_stored_joins_a_project(tmp_path: Path) -> None:
+    """A second machine has what the first one learnt under another path, before anything was said here."""
+    one, here = tmp_path / "one", tmp_path / "here"
+    for folder in (one, here):
+        folder.mkdir()
+    ask("import", talk(tmp_path, "s1", one, "berth"))
+    ask("projects", "join", one, here, "--yes")
+    assert found(here, "berth1") > 0
+    ask("import", talk(tmp_path, "s2", here, "crane"))
+    assert projects() == [str(one)]
+    assert found(one, "crane1") > 0

@@ -87,9 +87,15 @@ class Projects:
         """Two projects stay two."""
         self._store.projects.keep_apart(root, other, now_ms())
 
-    def join(self, one: int, other: int) -> None:
-        """A project becomes a part of another, for good; what searches read must be made anew."""
+    def join(self, one: int, other: int | None, root: str) -> None:
+        """A project (None: a folder of which nothing is stored yet) becomes a part of another, for good.
+
+        What searches read must be made anew.
+        """
         from howcome.index.vector_files import move_vectors
 
+        if other is None:
+            self._store.projects.alias(root, one, now_ms())
+            return
         self._store.projects.join(one, other, now_ms())
         move_vectors(self._store.folder, other, one)

@@ -43,30 +43,31 @@ def projects(
             _list(app, as_json=as_json)
             return
         (one, root), (other, other_root) = _pair(app, names)
+        if one is None:
+            raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
         if action == "apart":
             app.projects.keep_apart(root, other_root)
             said = f"{root} and {other_root} stay two projects"
         else:
             confirm(f"Make {plain(other_root)} a part of {plain(root)}, for good", yes=yes, err=as_json)
-            app.projects.join(one, other)
+            app.projects.join(one, other, other_root)
             app.index.rebuild()
             said = f"{other_root} is a part of {root} now"
     report({action: [root, other_root]}, [said], as_json=as_json)
 
 
-def _pair(app: App, names: tuple[str, ...]) -> tuple[tuple[int, str], tuple[int, str]]:
+def _pair(app: App, names: tuple[str, ...]) -> list[tuple[int | None, str]]:
+    """Both projects, with their roots; None: nothing is stored of it yet, which only a folder's path can name."""
     if len(names) != 2:
         raise click.UsageError("name two projects: a folder, or the last parts of one")
-    known, found = {root: row for row, root in app.projects.roots()}, []
+    known, found = {root: row for row, root in app.projects.roots()}, list[tuple[int | None, str]]()
     for name in names:
         root = os.path.normpath(os.path.join(here(), os.path.expanduser(clean_argument(name))))
-        row, root = (known[root], root) if root in known else app.projects.named(name, here(), "or a whole path")
-        if row is None:
-            raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
-        found.append((row, root))
+        is_known = root in known
+        found.append((known[root], root) if is_known else app.projects.named(name, here(), "or a whole path"))
     if found[0] == found[1]:
         raise UsageError(f"both are the project {found[0][1]}")
-    return found[0], found[1]
+    return found
 
 
 def _list(app: App, *, as_json: bool) -> None:

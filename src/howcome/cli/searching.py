@@ -149,6 +149,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     marks += [f"[{item.later}]"] if item.later else []
     if memory is not None:
         marks += ["[resolved]"] if memory.status == RESOLVED else []
+        marks += ["[from outside, not reviewed]"] if memory.is_outside else []
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []
         marks += [memory.cited] if memory.evidence else []
     marks += [f"[{on_branch(item.unmerged)}]"] if item.unmerged else []
