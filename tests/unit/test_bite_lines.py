@@ -83,6 +83,10 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
         said = of_memory(f"The user: “Median then.”{stop} Then: `hourly` is a median.")
         assert said == "“Median then.” Then: `hourly` is a median."
     assert of_memory("The user: “never wake the buoy”") == "never wake the buoy"
+    chosen = "Asked “{}”, the user chose “In UTC”: no hour comes twice. Not: Local time."
+    assert of_memory(chosen.format("Which clock?")) == "Which clock? The user chose “In UTC”: no hour comes twice."
+    long = of_memory(chosen.format("Which clock do the tide tables use " * 4))
+    assert long.startswith("The user chose “In UTC”: no hour comes twice. (Which clock do")
     assert of_memory("Plain fact.") == "Plain fact."
     line = "What a buoy says of itself is a note for its keeper and should not be in the report that the harbour gets."
     assert of_memory(f"Plan “Leave the buoys out of the daily harbour report”: {line}") == line

@@ -236,8 +236,9 @@ def of_memory(text: str) -> str:
 
     said, then = words_and_outcome(text)
     asked, chosen, _ = asked_and_chosen(text)
-    if chosen:
-        return f"{asked} The user chose “{chosen}"
+    if chosen:  # where both do not fit, what was chosen stays whole
+        whole = f"{asked} The user chose “{chosen}"
+        return whole if len(whole) <= TEXT_CHARS else f"The user chose “{chosen} ({asked})"
     if not said or not then:
         asked, mark, answer = text.partition("”: ")
         line = answer if mark and asked.startswith(("Asked “", "After “")) else text
