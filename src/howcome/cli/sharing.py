@@ -13,7 +13,7 @@ from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
 from howcome.present.render import counted, iso_time
-from howcome.present.screen import report
+from howcome.present.screen import day, report
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
@@ -77,7 +77,8 @@ def sync(
         elif action == "status":
             facts = work.status()
             run_ms = facts.get("run_ms")
-            facts |= {"run": iso_time(run_ms)} if isinstance(run_ms, int) else {}
+            if isinstance(run_ms, int):
+                facts["run"] = iso_time(run_ms) if as_json else day(iso_time(run_ms))
             _print(facts, _STATUS if facts["remote"] else NOT_SET_UP, as_json=as_json)
         elif action == "remove":
             work.remove()
@@ -275,7 +276,7 @@ def membership(*, as_json: bool) -> None:
         facts: dict[str, Any] = app.sharing.team_server().status()
     if not facts:
         raise UsageError(f"{NOT_JOINED}; to administer a team, give --database")
-    run = iso_time(facts["run_ms"]) if isinstance(facts["run_ms"], int) else "not yet"
+    run = day(iso_time(facts["run_ms"])) if isinstance(facts["run_ms"], int) else "not yet"
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
     said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []

@@ -170,7 +170,8 @@ def _vectors(facts: dict[str, Any]) -> str:
     if facts["state"] not in ("ready", "unasked"):
         is_quote = facts["state"] == "broken"  # an endpoint's or a setting's words; the others are ours
         what = without_secrets(facts["what"]) if is_quote else facts["what"]
-        return f"none: {what}" if not facts["vectors"] else f"{seen.described(facts)}; {what}"
+        how = " (an option: howcome model)" if facts["state"] == "packages" else ""
+        return f"none: {what}{how}" if not facts["vectors"] else f"{seen.described(facts)}; {what}"
     if facts["problem"]:
         return f"{without_secrets(facts['problem'])}: howcome model embed"
     if behind is None:

@@ -38,8 +38,8 @@ def backup(
     database: end the agents' sessions first. The present one is kept in HOWCOME_HOME/replaced; what was purged since
     is purged again, and the indexes are built anew.
 
-    Memories and settings are backed up every day by themselves, as text, in HOWCOME_HOME/backups:
-    `howcome import-memories` reads them.
+    What no transcript holds (what you kept, changed or forgot, and settings) is backed up every day by itself, as text,
+    in HOWCOME_HOME/backups: `howcome import-memories` reads it. What sessions taught can be learnt again from them.
 
     \b
     Examples:
