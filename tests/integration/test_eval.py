@@ -273,6 +273,15 @@ def test_longmemeval_is_read_as_it_is_published(tmp_path: Path) -> None:
     assert set(sessions_of(figures)) == {"all", "single-session-user"}
 
 
+def test_a_question_of_stop_words_alone_finds_nothing_in_the_baseline(conversations: Path) -> None:
+    """FTS5 is not asked for nothing."""
+    with (conversations / "questions.jsonl").open("a") as rows:
+        vague = {"corpus": "a", "question": "What is it, and why?", "evidence_sessions": ["a/one"]}
+        rows.write(json.dumps(vague) + "\n")
+    [figures] = evaluate("--baseline", conversations)
+    assert figures["baseline"]["levels"]["session"]["all"]["n"] == 3
+
+
 def test_the_baseline_and_another_ranking_are_compared_question_by_question(conversations: Path) -> None:
     """Figures of FTS5 on the same questions, and paired differences with intervals."""
     [figures] = evaluate("--baseline", "--against", "fulltext=0", conversations)

@@ -300,6 +300,10 @@ def test_a_batch_that_the_store_refuses_is_kept_and_tried_again(store_folder: Pa
     assert dead.endswith(".failed-1-StoreError.jsonl")
     counts = spool.spool_counts(str(store_folder))
     assert (counts["waiting"], counts["dead"], counts["reasons"]) == (0, 2, {"StoreError": 2})
+    empty = store_folder / "spool" / dead.replace("-1-StoreError", "-1-StoreFullError")
+    empty.touch()
+    assert spool.spool_counts(str(store_folder))["reasons"] == {"StoreError": 2, "StoreFullError": 0}
+    empty.unlink()
     assert move(store, store_folder) == (0, 0, 0, True), "too early to try again"
     path = store_folder / "spool" / dead
     os.utime(path, (time.time() - 601, time.time() - 601))

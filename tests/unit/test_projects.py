@@ -36,6 +36,15 @@ def root_of(path: Path) -> str:
     return project_root(str(path))
 
 
+@pytest.mark.parametrize("kind", ["fifo", "null"])
+def test_a_git_that_is_no_file_and_no_folder_is_none(repository: Path, kind: str) -> None:
+    """A pipe or a device of that name makes no repository, and nobody waits for it."""
+    inner = repository / "inner"
+    inner.mkdir()
+    os.mkfifo(inner / ".git") if kind == "fifo" else (inner / ".git").symlink_to(os.devnull)
+    assert root_of(inner) == str(repository)
+
+
 def test_every_folder_of_a_repository_is_the_repository(repository: Path) -> None:
     """A subfolder, a path with dots, a trailing slash and a symlink all lead to the same root."""
     inner = repository / "src" / "deep"

@@ -166,7 +166,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "why": ("why", "Say why a prompt was told what it was told, and no more."),
         "stats": ("stats", "Count what sessions did, what it cost, what precedes rework."),
         "patterns": ("stats", "What goes wrong again and again, what it costs, what helps."),
-        "receipt": ("stats", "Say what was injected, its tokens, and how often it was used."),
+        "receipt": ("receipt", "Say what was injected, its tokens, and how often it was used."),
     },
     "Memories": {
         "distil": ("distilling", "Turn what sessions taught into memories."),
@@ -190,7 +190,7 @@ SECTIONS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Search by meaning": {"model": ("model", "Get, show, use or remove the model for search by meaning.")},
     "Code": {"graph": ("projects", "Which file of a project imports which.")},
-    "Spend": {"spending": ("model", "Show what the language model cost; stop and allow it.")},
+    "Spend": {"spending": ("spending", "Show what the language model cost; stop and allow it.")},
     "Measure": {
         "eval": ("evaluate", "Measure retrieval and redaction on data sets."),
         "replay": ("why", "See what would have been said in your own sessions."),

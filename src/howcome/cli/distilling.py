@@ -10,7 +10,7 @@ import click
 
 from howcome.app import App, open_app
 from howcome.cli.arguments import UNKNOWN, is_unknown, open_existing, open_store, option_ms, sessions_of
-from howcome.cli.declared import JSON, SINCE, argument, click_command, option
+from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.domain.rationales import parts_of
 from howcome.domain.reconciliation import ASLEEP, MERGED, RESOLVED, Step
 from howcome.domain.stored import Scope, StoredEvent
@@ -44,7 +44,7 @@ _OFF = "nothing distils: the setting `distiller` is off (HOWCOME_DISTILLER=rules
 
 @click_command
 def distil(
-    since: str | None = SINCE,
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
     project: str | None = option(metavar="PROJECT", help="Only this project's sessions: its folder, or its name."),
     sample: int | None = option(type=range(1, 10_001), help="Then show so many distilled memories, taken at random."),
     seed: int = option(type=int, default=0, help="Another number is another sample."),
@@ -181,7 +181,7 @@ def _lines(report: DistilReport, scope: Scope, of_files: Steps) -> list[str]:
 
 @click_command
 def rationale(
-    since: str | None = SINCE,
+    since: str | None = option(metavar="TIME", help="Only sessions in which something was said since."),
     project: str | None = option(metavar="PROJECT", help="Only this project's: its folder, or its name."),
     limit: int = option("-n", type=range(MAX_SHOWN + 1), default=10, help="Newest to show."),
     as_json: bool = JSON,

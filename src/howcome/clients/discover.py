@@ -131,11 +131,10 @@ def sniff(path: str) -> str | None:
     writer = next((client for client, history in known.items() if history.wrote_document(path, head)), None)
     if writer or path.endswith(".json"):  # one document, of which no line is a record
         return writer
-    records = []
+    is_decoded = False
     for line in head.splitlines()[:50]:
         with contextlib.suppress(RecordError):
-            records.append(decode_record(line, json.loads))
-    if not records:
-        return DEFAULT if path.endswith(LINES) else None
-    wrote = ((client, record) for record in records for client in known)
-    return next((client for client, record in wrote if known[client].wrote_record(record)), None)
+            record, is_decoded = decode_record(line, json.loads), True
+            if writer := next((client for client, history in known.items() if history.wrote_record(record)), None):
+                return writer
+    return DEFAULT if path.endswith(LINES) and not is_decoded else None

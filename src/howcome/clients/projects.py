@@ -55,7 +55,8 @@ def _foreign_path(path: str) -> str | None:
 
 def is_repository(root: str) -> bool:
     """Whether a project's root is a repository's; a plain folder's subfolders may belong to it or not."""
-    return os.path.exists(os.path.join(root, ".git"))
+    git = os.path.join(root, ".git")
+    return os.path.isdir(git) or os.path.isfile(git)
 
 
 def fold_worktree(path: str) -> str:
@@ -105,7 +106,7 @@ def is_inside(path: str, root: str) -> bool:
 
 def top_of(folder: str) -> str | None:
     """The top of the working copy that a folder is in (of a worktree its own); None outside of one."""
-    while not os.path.exists(os.path.join(folder, ".git")):
+    while not is_repository(folder):
         if folder == (folder := os.path.dirname(folder)):
             return None
     return folder

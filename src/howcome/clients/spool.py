@@ -253,6 +253,7 @@ def spool_counts(home: str) -> dict[str, object]:
     waiting = [path for path in waiting if _size(path)]
     dead = dead_letters(home)
     reasons = Counter(reason for letter in dead for reason in _reasons(letter))
+    reasons.update({letter.reason: 0 for letter in dead if not letter.is_records})  # also of one that is empty
     return {
         "waiting": sum(len(_lines(path)) for path in waiting), "waiting_bytes": sum(map(_size, waiting)),
         "waiting_files": len(waiting), "oldest_s": min(map(_mtime_s, waiting), default=None),

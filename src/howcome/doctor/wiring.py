@@ -11,12 +11,15 @@ from howcome import wiring as lifecycle
 from howcome.clients.base import Client
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import SERVER, SERVER_ENTRY, TABLE
-from howcome.doctor.base import Machine
 from howcome.doctor.facts import edit, quoted
 from howcome.wiring.atomic_files import decoded
 from howcome.wiring.commands import LAUNCHERS, is_server, without_guard
 from howcome.wiring.json_text import JsonText, value_at
 from howcome.wiring.parts import Merged, Whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # `status` reads who is wired without what a check needs
+    from howcome.doctor.base import Machine
 
 
 class ServerEntry(NamedTuple):

@@ -257,10 +257,14 @@ def native(folder: Path) -> list[Path]:
 
 
 def _passages(folder: Path) -> Corpus:
-    rows = rows_of(folder, "docs", "id", "text")
-    named = ((f"{_within(folder)}{row['id']}", str(row["text"])) for row in rows)
-    alone = [Conversation(name, None, [Turn(name, "user", text)]) for name, text in named]
-    return _corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], alone)
+    def write(where: Path) -> list[Path]:  # one by one: there may be many
+        rows = rows_of(folder, "docs", "id", "text")
+        named = ((f"{_within(folder)}{row['id']}", str(row["text"])) for row in rows)
+        alone = (Conversation(name, None, [Turn(name, "user", text)]) for name, text in named)
+        records = (record for one in alone for record in _records(one, folder.name))
+        return [write_rows(where / "docs.jsonl", records)]
+
+    return Corpus(folder.name, [_asked(row, _within(folder)) for row in _clean_rows(folder)], write)
 
 
 def _within(folder: Path) -> str:

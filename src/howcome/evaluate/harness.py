@@ -243,12 +243,16 @@ class Baseline:
         measured, started = Measured(put.asked), time.perf_counter()
         words = [word for word in dict.fromkeys(_WORD.findall(put.asked.text.lower())) if word not in STOP_WORDS]
         query = " OR ".join(f'"{word}"' for word in words)
-        ranked = self._database.execute(
-            "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
-            " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
-            (query, put.root, put.before_ms),
+        ranked = (
+            ()
+            if not words
+            else self._database.execute(
+                "SELECT turns.id, session, ts_ms FROM words JOIN turns ON turns.id = words.rowid WHERE words MATCH ?"
+                " AND project = ? AND order_ms < ? ORDER BY bm25(words)",
+                (query, put.root, put.before_ms),
+            )
         )
-        found = [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in ranked] if words else []
+        found = [(int(row), str(session), int(ts_ms)) for row, session, ts_ms in ranked]
         measured.time_ms = (time.perf_counter() - started) * 1000
         sessions = list(dict.fromkeys(session for _, session, _ in found))
         times, rows = [(session, ts_ms) for _, session, ts_ms in found], [row for row, _, _ in found[:SHOWN]]

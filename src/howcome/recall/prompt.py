@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, verdicts
-from howcome.domain.answering import MAX_WORDS, TELLING_TERMS, asked_of_past, is_chore
+from howcome.domain.answering import asked_of_past, is_chore
 from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
@@ -24,7 +24,7 @@ from howcome.recall.gate import (
     rule_of,
     worth_saying,
 )
-from howcome.recall.rules import Before
+from howcome.recall.rules import Before, is_new_question
 from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
@@ -48,12 +48,6 @@ RECALL_SHARE = 0.6
 MAX_MEMORIES = 20
 ASKED_OF = 24
 """Of the best exchanges so many are compared by what was asked."""
-
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
-EARLY_PROMPTS, MIN_QUESTION_TERMS, HELD_SHARE = 2, 3, 0.9
-"""Of 40 judged questions earlier words could help 4 of the 8 that came after at most so many prompts, and 5 of the 32
-others. Of 40 questions about two projects, asked in a new session, EARLY and HELD_SHARE let 39 pass
-(docs/evaluation.md, "Questions")."""
 
 WITH_NEAR = 400
 """Rows looked at when turns by meaning are among them: they must not push out what the words are sure of."""
@@ -85,7 +79,7 @@ def recall(
     prompt = clean_text(asking.prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=asking.recent)
-    if asked is None and _is_new_question(store, situation, asking, wanted):
+    if asked is None and is_new_question(store, situation, asking.prompt, session, wanted):
         asked = prompt
     if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
@@ -119,22 +113,6 @@ def recall(
         before = Before(store, settings, prompt, session, wanted, is_asked=asked is not None)
         verdict.said = _in_bites(store, settings, found, verdict, now_ms, before)
     return verdict
-
-
-def _is_new_question(store: Store, situation: Situation, asking: Asking, wanted: Filter) -> bool:
-    """Whether a new session asks something that one exchange has nearly all the words of: it is about the project.
-
-    Later questions are about what is on the screen (EARLY_PROMPTS).
-    """
-    is_question = asking.prompt.rstrip().endswith(QUESTION_MARKS) and len(asking.prompt.split()) <= MAX_WORDS
-    if not is_question or len(situation.terms) < MIN_QUESTION_TERMS:
-        return False
-    if store.sessions.since_prompt(asking.session, wanted.before_ms)[2] > EARLY_PROMPTS:
-        return False
-    weights = {term: situation.weights.windows[term] for term in situation.terms}
-    telling = dict(sorted(weights.items(), key=lambda one: -one[1])[:TELLING_TERMS])
-    held = store.index.search("holding", telling, wanted, 1)
-    return bool(held) and held[0].score >= HELD_SHARE * sum(telling.values())
 
 
 def fingerprint(store: Store, prompt: str) -> bytes:

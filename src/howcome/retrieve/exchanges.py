@@ -35,12 +35,10 @@ READ_AHEAD = 10
 ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
-ECHO, ANSWERED = 0.4, 0.5
-"""What an exchange of the last ECHO_MS counts that asked the same and did not answer: you asked an agent, and now
-search for it. An answer says half of the question.
+ECHO, ECHO_MS, ANSWER_WORDS = 0.4, 3_600_000, 10
+"""What an exchange of the last ECHO_MS counts that asked the same and was not answered: you asked an agent, and now
+search for it. An answer has so many words, or tools were called for it.
 """
-
-ECHO_MS = 3_600_000
 
 NO_PLACE = -2
 """Of a passage that is no sentence: none is the next one."""
@@ -114,13 +112,13 @@ class Exchanges:
         return row
 
     def _is_echo(self, exchange: int, turns: Sequence[StoredEvent]) -> bool:
-        """Whether a prompt asks mostly what the question asks, and the agent neither did nor said much about it."""
+        """Whether a prompt asks mostly what the question asks, and the agent neither did nor said much."""
         prompts = [turn.text or turn.excerpt for turn in turns if turn.kind == events.USER_PROMPT]
         said = " ".join(turn.text or turn.excerpt for turn in turns if turn.kind != events.USER_PROMPT)
         asked = set(self._store.index.analyze(" ".join(prompts)))
         return (
             2 * len(asked & self._weights.keys()) >= max(1, len(asked))
-            and share_of(said.lower(), self._weights) < ANSWERED
+            and len(said.split()) < ANSWER_WORDS
             and not self._store.log.answers(exchange, 1, events.TOOL_CALL)
         )
 

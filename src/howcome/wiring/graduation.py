@@ -74,7 +74,8 @@ class Graduation:
 def refused_keys() -> set[str]:
     """Keys (hexadecimal) of memories that are not proposed for files."""
     with suppress(OSError, ValueError, TypeError), open(howcome_home() / REFUSED, encoding="utf-8") as stream:
-        return {str(key) for key in json.load(stream)}
+        found = json.load(stream)
+        return {str(key) for key in found} if isinstance(found, list) else set()
     return set()
 
 
