@@ -46,6 +46,16 @@ def test_answers_stand_before_ids_and_times_are_local(environment: dict[str, str
     assert "Sep 14 10:14" in on_a_terminal(arguments_of("search", environment), environment, COLUMNS)
 
 
+def test_each_sentence_of_an_answer_has_a_line_on_a_terminal(environment: dict[str, str]) -> None:
+    """In a pipe a row is one line, for programs."""
+    arguments = arguments_of("search", environment)
+    shown = _STYLE.sub("", on_a_terminal(arguments, environment, 1000)).splitlines()
+    piped = in_a_pipe(arguments, environment).splitlines()
+    first = piped[0].split(" … ")
+    assert len(first) > 2
+    assert [line.strip() for line in shown if line.strip()][: len(first)] == first
+
+
 def test_words_that_were_searched_for_stand_out(environment: dict[str, str]) -> None:
     """In a colour, on a terminal."""
     assert "\x1b[1;31mRedis\x1b[0m" in on_a_terminal(arguments_of("search", environment), environment, COLUMNS)

@@ -17,6 +17,7 @@ from howcome.cli.arguments import (
     scope_of,
 )
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
+from howcome.domain.answering import BETWEEN
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED
 from howcome.domain.stored import Found
@@ -24,7 +25,7 @@ from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
-from howcome.present.screen import Row, day, report_rows
+from howcome.present.screen import Row, day, is_terminal, report_rows
 from howcome.present.views import contradiction_of, hit_view, kind_of
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
@@ -156,7 +157,8 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     marks += [view["project"] or "everywhere"] if is_everywhere else []
     about = (day(view["ts"]), kind_of(view), *marks, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
-    return Row(item.passage, about, [*asked, *_explanation_lines(item)])
+    text = item.passage.replace(BETWEEN, "\n") if is_terminal() else item.passage  # a person reads lines
+    return Row(text, about, [*asked, *_explanation_lines(item)], is_whole=is_terminal())
 
 
 def _explanation_lines(item: Found) -> list[str]:
