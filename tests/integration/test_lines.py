@@ -264,6 +264,19 @@ def test_the_history_of_a_file_has_edits_plans_and_commits(capped: Work) -> None
     assert "No session edited it" in run("history", "src/none.py").stdout
 
 
+def test_a_bare_name_says_which_file_each_edit_is_of(capped: Work) -> None:
+    """Where files of two folders have it; else the name would say nothing new."""
+    assert "src/cart.py" not in run("history", "src/cart.py").stdout.partition("More:")[0]
+    (capped.root / "lib").mkdir()
+    shutil.copy(capped.root / "src" / "cart.py", capped.root / "lib" / "cart.py")
+    capped.tell("third", "user", "the library needs a cart, too")
+    capped.edit("third", "lib/cart.py", "items", "rows")
+    capped.read()
+    said = run("history", "cart.py").stdout
+    assert "lib/cart.py" in said
+    assert "src/cart.py" in said
+
+
 def test_an_agent_asks_the_timeline_for_a_file(capped: Work, tmp_path: Path) -> None:
     """A line or a whole file of its project, quoted as data; files elsewhere are not looked at."""
     (tmp_path / "secret.txt").write_text("x\n")

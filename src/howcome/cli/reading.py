@@ -239,8 +239,10 @@ def _history(path: str, limit: int, *, as_json: bool) -> None:
     notes += [f"Commits: {problem}."] if problem else []
     notes += [f"More: howcome history {name} --limit {limit * 5}"] if len(views) == limit else []
     facts = {"file": name, "problem": problem, "changes": views}
-    screen.report_rows(facts, [row for view in views for row in _rows(view)], notes=notes, as_json=as_json)
+    files = {event["file"] for view in views if view["kind"] == "edits" for event in view["events"]}
+    rows = [row for view in views for row in _rows(view, with_file=len(files) > 1)]
+    screen.report_rows(facts, rows, notes=notes, as_json=as_json)
 
 
-def _rows(view: View) -> list[screen.Row]:
-    return [screen.Row(*one) for one in told(view, screen.day)]
+def _rows(view: View, *, with_file: bool = False) -> list[screen.Row]:
+    return [screen.Row(*one) for one in told(view, screen.day, with_file=with_file)]

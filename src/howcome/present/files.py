@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Told = tuple[str, tuple[str, ...], list[str]]
 
 TEXT_CHARS = 220
-HASH_CHARS, SESSION_CHARS = 10, 8
+HASH_CHARS, SESSION_CHARS, PLACE_PARTS = 10, 8, 3
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})")
 _COLUMN = re.compile(rf"{_LINE.pattern}:\d+")
 
@@ -59,8 +59,11 @@ def _view(event: StoredEvent | None) -> View | None:
     return event_view(event) if event else None
 
 
-def told(view: View, when: Callable[[str | None], str]) -> Iterator[Told]:
-    """What each part of it says, when and who and which (the id last), and further lines; `when` words a time."""
+def told(view: View, when: Callable[[str | None], str], *, with_file: bool = False) -> Iterator[Told]:
+    """What each part of it says, when and who and which (the id last), and further lines; `when` words a time.
+
+    `with_file`: edits say of which file they are, where several have the name that was asked for.
+    """
     by, calls, commit = view["committed"], view["events"], view["commit"]
     if calls:
         is_by = by is not None and by["id"] == calls[0]["id"]
@@ -68,7 +71,9 @@ def told(view: View, when: Callable[[str | None], str]) -> Iterator[Told]:
         names = {"edits": counted(len(calls), "edit"), "plan": "plan", "line": f"{wrote} by {calls[0]['tool']}"}
         asked = view["rationale"].get("Asked") or (view["prompt"] or calls[0])["excerpt"]
         text = calls[0]["excerpt"] if view["kind"] == "plan" else asked
-        about = names[view["kind"]], when(calls[0]["ts"]), _session(calls[0]), calls[0]["id"]
+        path = (calls[0]["file"] or "") if with_file and view["kind"] == "edits" else ""
+        place = ["/".join(path.split("/")[-PLACE_PARTS:])] if path else []
+        about = (names[view["kind"]], *place, when(calls[0]["ts"]), _session(calls[0]), calls[0]["id"])
         yield squeeze(text, TEXT_CHARS), about, list(_reasons(view))
     if commit:
         made = (_session(by), by["id"]) if by else ()
