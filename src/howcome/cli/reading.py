@@ -221,7 +221,8 @@ def history(
 ) -> None:
     """List what became of a file, newest first: the edits of every session, the plans that named it, the commits.
 
-    Edits of one exchange are one row, with the prompt and the reason. The file need not be there any more.
+    Edits of one exchange are one row, with the prompt and the reason. The file need not be there any more; a bare name
+    that is no file here stands for every file of that name.
 
     \b
     Examples:

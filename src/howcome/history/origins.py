@@ -72,22 +72,25 @@ def bare(text: str) -> list[str]:
     return [line.strip() for line in text.split("\n")]
 
 
-def edits_of(told: Iterable[StoredEvent], file: str) -> list[Edit]:
-    """The edits among calls about a file (`EventLog.calls_on`) that went through, in their order."""
+def edits_of(told: Iterable[StoredEvent], file: str, *, anywhere: bool = False) -> list[Edit]:
+    """The edits among calls about a file (`EventLog.calls_on`) that went through, in their order.
+
+    `anywhere`: a bare name may be that of any folder's file.
+    """
     told = list(told)
     failed = {event.tool_use_id for event in told if event.kind == events.TOOL_RESULT and event.failed} - {None}
     calls = (event for event in told if event.kind == events.TOOL_CALL and event.tool_use_id not in failed)
-    return [edit for event in calls for edit in _edits(Action(event, 0), file)]
+    return [edit for event in calls for edit in _edits(Action(event, 0), file, anywhere=anywhere)]
 
 
-def _edits(action: Action, file: str) -> Iterator[Edit]:
+def _edits(action: Action, file: str, *, anywhere: bool) -> Iterator[Edit]:
     call = action.call
     if action.is_shell:
         yield Edit(call, action.command, "")
     elif action.is_edit and call.file is None:
         patches = (value for value in action.input.values() if isinstance(value, str) and _SECTION.search(value))
         yield from (Edit(call, *sides) for patch in patches for sides in _patched(patch, file))
-    elif action.is_edit and _is_of(call.file or "", call.project, file):
+    elif action.is_edit and (anywhere or _is_of(call.file or "", call.project, file)):
         yield from (Edit(call, written, replaced) for replaced, written in action.changes)
 
 
@@ -239,13 +242,13 @@ class Origins:
     def of_file(self, path: str, limit: int) -> tuple[str, list[Past], str]:
         """A file's name, what became of it, the newest first, and why git does not say more ('': it does)."""
         top, file = self._place(path)
-        problem = "" if top else git.NOWHERE
+        problem, is_bare = "" if top else git.NOWHERE, "/" not in file and not os.path.exists(path)
         try:
             commits = git.commits_of(top, file, limit) if top else []
         except git.GitError as error:
             commits, problem = [], str(error)
         found = [Past(COMMIT, one.at_ms, one, self._committing(one)) for one in commits]
-        found += [*self._plans(file), *self._changes(self._edits(file), limit)]
+        found += [*self._plans(file), *self._changes(self._edits(file, anywhere=is_bare), limit)]
         shown = sorted(found, key=lambda one: one.ts_ms or 0, reverse=True)[:limit]
         for one in shown:
             if one.done:
@@ -260,9 +263,10 @@ class Origins:
         return top, os.path.basename(path) if below.startswith(os.pardir) else below.replace(os.sep, "/")
 
     # -- what sessions did -----------------------------------------------------------------------------------------
-    def _edits(self, file: str) -> list[Edit]:
+    def _edits(self, file: str, *, anywhere: bool = False) -> list[Edit]:
         file = clean_text(file)  # as transcripts name it
-        return edits_of(self._store.log.calls_on(self._project_id, file), file) if self._project_id else []
+        told = self._store.log.calls_on(self._project_id, file) if self._project_id else []
+        return edits_of(told, file, anywhere=anywhere)
 
     def _calls(self, tools: Iterable[str], from_ms: int, until_ms: int) -> list[StoredEvent]:
         return self._store.log.calls_of(self._project_id, tools, from_ms, until_ms) if self._project_id else []
