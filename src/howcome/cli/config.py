@@ -63,7 +63,10 @@ def get(name: str = argument(), as_json: bool = JSON) -> None:
 def set_(
     name: str = argument(), values: tuple[str, ...] = argument(nargs=-1, required=True), as_json: bool = JSON
 ) -> None:
-    """Write a setting into config.toml; a list takes several values."""
+    """Write a setting into config.toml; a list takes several values.
+
+    One repository's own file, .howcome.toml, may say less: capture = false, inject = "off".
+    """
     field = _field(name)
     is_list = isinstance(field.default, tuple)
     if any("\udc80" <= letter <= "\udcff" for value in values for letter in value):

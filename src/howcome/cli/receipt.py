@@ -29,7 +29,8 @@ def receipt(
 
     A line was used when the agent opened it (a tool call names its id), or when a name in it that nobody in the session
     had said before is in what the agent says or does until the third prompt after it (by chance a quarter would); a
-    line without such a name can be used unseen. Tokens are characters divided by four. It is kept for 30 days.
+    line without such a name can be used unseen. Tokens are characters divided by four. It is kept for 30 days. The
+    descriptions of howcome's tools, some 550 tokens a session with Claude Code, are not counted here.
 
     \b
     Examples:

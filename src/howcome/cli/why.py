@@ -120,7 +120,7 @@ def try_(
     project: str | None = option(metavar="PROJECT", help="As in this project: its folder, or its name."),
     as_json: bool = JSON,
 ) -> None:
-    """See what a new session would be told with PROMPT, and which rule holds the rest back.
+    """See what a new session would be told with PROMPT beside its briefing, and which rule holds the rest back.
 
     It is answered as the agent's hook answers it, in this folder. Nothing is recorded: no receipt counts it.
 
