@@ -30,6 +30,7 @@ from howcome.present.screen import say, show_table
 from howcome.present.terminal import echo, echo_text
 from howcome.settings import CONFIG_NAME, read_settings
 from howcome.wiring import FileReport, Owner
+from howcome.wiring.parts import Merged
 from howcome.wiring.purge import Purge, plan_purge, purge, require_deletable, what_is_kept
 
 _PLANNED = {
@@ -89,6 +90,8 @@ def init(
     _announce("howcome will connect", owners, planned, home, err=as_json)
     announce_histories(histories, err=as_json)
     if dry_run:
+        if not as_json:
+            _say_entries(owners)
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
@@ -327,6 +330,18 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)
+
+
+def _say_entries(owners: Sequence[Owner]) -> None:
+    """What would stand in the agents' own files, entry by entry."""
+    for part in (part for owner in owners for part in lifecycle.parts_of(owner) if isinstance(part, Merged)):
+        echo(f"In {_shown(part.path)}:")
+        for entry in part.entries:
+            value: Any = entry.value
+            if isinstance(value, dict) and isinstance(value.get("command"), str):
+                value = " ".join((value["command"], *map(str, value.get("args") or ())))
+            where = f"{'.'.join(entry.path)} ({entry.matcher})" if entry.matcher else ".".join(entry.path)
+            echo(f"  {where}: {value if isinstance(value, str) else json_line(value)}")
 
 
 def _say_installed(reports: Reports, notes: Sequence[str]) -> None:

@@ -81,7 +81,10 @@ def test_init_says_what_it_does_file_by_file_and_asks(home: Path, shell: CliRunn
 
 def test_a_dry_run_writes_nothing(home: Path, shell: CliRunner) -> None:
     """The files are named, and none is there then; the same before an uninstall and an upgrade."""
-    assert "new file" in done(shell.invoke(init, ["--dry-run"]))
+    said = done(shell.invoke(init, ["--dry-run"]))
+    assert "new file" in said
+    assert "hooks.PostToolUseFailure (Bash): " in said
+    assert "permissions.allow: mcp__howcome__search_memory" in said
     assert os.listdir(home) == []
     done(shell.invoke(init, ["--yes", "--no-import"]))
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
