@@ -341,7 +341,7 @@ def _say_entries(owners: Sequence[Owner]) -> None:
             if isinstance(value, dict) and isinstance(value.get("command"), str):
                 value = " ".join((value["command"], *map(str, value.get("args") or ())))
             where = f"{'.'.join(entry.path)} ({entry.matcher})" if entry.matcher else ".".join(entry.path)
-            echo(f"  {where}: {value if isinstance(value, str) else json_line(value)}")
+            say(f"  {where}: {value if isinstance(value, str) else json_line(value)}")
 
 
 def _say_installed(reports: Reports, notes: Sequence[str]) -> None:
