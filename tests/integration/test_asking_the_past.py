@@ -165,10 +165,25 @@ def test_a_question_of_a_new_session_is_answered(app: App, prompt: str, fact: st
     assert any(fact in line for line in lines(app, prompt))
 
 
-@pytest.mark.parametrize("prompt", ["should the zeppelin be painted red or blue?", "can you commit the charts?"])
+@pytest.mark.parametrize(
+    "prompt", ["should the zeppelin be painted red or blue?", "can you run the tests, commit and push the changes?"]
+)
 def test_a_question_that_nobody_talked_about_is_not(app: App, prompt: str) -> None:
     """Nor a chore that is put as a question."""
     assert lines(app, prompt) == []
+
+
+def test_a_chore_that_is_put_as_a_question_is_none(tmp_path: Path) -> None:
+    """Although an earlier session did the same, in the same words."""
+    talk = Claude("past", cwd=CWD)
+    said = talk.text("The tests ran, and I committed and pushed the changes, because `poll.py` was mended.")
+    asked = talk.user("run the tests, commit and push the changes")
+    write(tmp_path / "t" / "past.jsonl", asked, said, *talk.conversation(9))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        assert lines(app, "can you run the tests, commit and push the changes?") == []
 
 
 def test_a_later_question_is_about_the_screen(app: App, tmp_path: Path) -> None:

@@ -424,6 +424,7 @@ def test_hooks_that_are_switched_off_are_named(patient: Patient, place: str) -> 
 OWN_FILES = {
     "capure = false": ("warning", "nothing reads capure", "is it capture?"),
     "capture = no": ("warning", "cannot be read", "nothing of this project is stored"),
+    "capture = 0": ("warning", "capture in", "is none of true, false"),
     'inject = "quiet"': ("warning", "inject in", "is none of bites, context, off"),
     'inject = "off"': ("note", "nothing is told in this project", ""),
     "capture = false": ("note", "nothing of this project is stored", ""),

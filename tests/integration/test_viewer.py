@@ -295,5 +295,5 @@ def test_it_begins_with_the_project_of_its_folder(tmp_path: Path) -> None:
 
 def test_projects_of_one_name_are_told_apart() -> None:
     """By as many of their last folders as it takes."""
-    roots = ["/srv/quay", "/srv/cli", "/opt/work/cli", "/opt/cli"]
-    assert list(labels_of(roots).values()) == ["quay", "srv/cli", "work/cli", "opt/cli"]
+    roots = ["/srv/quay", "/srv/cli", "/opt/harbour/cli", "/opt/cli"]
+    assert list(labels_of(roots).values()) == ["quay", "srv/cli", "harbour/cli", "opt/cli"]

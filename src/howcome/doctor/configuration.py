@@ -138,7 +138,7 @@ def _of_repository(path: str) -> list[Finding]:
         if name not in _OF_REPOSITORY:
             what = f"nothing reads {name} in {path}" + (f"; is it {near[0]}?" if near else "")
             findings.append(Finding("warning", "switches", what, f"correct {path}"))
-        elif value not in _OF_REPOSITORY[name]:
+        elif not any(type(one) is type(value) and one == value for one in _OF_REPOSITORY[name]):  # 0 is not false
             known = ", ".join(str(one).lower() for one in _OF_REPOSITORY[name])
             findings.append(Finding("warning", "switches", f"{name} in {path} is none of {known}", f"correct {path}"))
     if said.get("capture") is False:

@@ -79,12 +79,12 @@ def recall(
     prompt = clean_text(asking.prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=asking.recent)
-    if asked is None and is_new_question(store, situation, asking.prompt, session, wanted):
-        asked = prompt
+    if asked is None and settings.inject == BITES:
+        if len(situation.terms) > POINTING_TERMS and is_chore(prompt):
+            return verdict.held(verdicts.CHORE)
+        asked = prompt if is_new_question(store, situation, prompt, session) else None
     if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
-    if asked is None and settings.inject == BITES and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
-        return verdict.held(verdicts.CHORE)
     if asked == "" and settings.inject == BITES:
         ends = Unmerged(store, wanted.scope, wanted.then_ms).mark(_open_ends(store, wanted, asking, now_ms))
         verdict.said = fitting(ends[: settings.recall_limit], now_ms)

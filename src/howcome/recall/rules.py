@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from howcome.domain import verdicts
-from howcome.domain.answering import MAX_WORDS, TELLING_TERMS
+from howcome.domain.answering import MAX_WORDS
 from howcome.domain.text import entities
 from howcome.domain.verdicts import row_of
 
@@ -43,13 +43,13 @@ asks again in a new window is told again. Of 2,301 prompts of two projects no re
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 EARLY_PROMPTS, MIN_QUESTION_TERMS, HELD_SHARE = 2, 3, 0.9
 """Of 40 judged questions earlier words could help 4 of the 8 that came after at most so many prompts, and 5 of the 32
-others. Of 40 questions about two projects, asked in a new session, EARLY and HELD_SHARE let 39 pass
-(docs/evaluation.md, "Questions")."""
+others. Of 40 plain questions about two projects HELD_SHARE lets 31 pass (docs/evaluation.md, "Questions of a new
+session")."""
 
 HOUR_MS = 3_600_000
 
 
-def is_new_question(store: Store, situation: Situation, prompt: str, session: str, wanted: Filter) -> bool:
+def is_new_question(store: Store, situation: Situation, prompt: str, session: str) -> bool:
     """Whether a new session asks something that one exchange has nearly all the words of: it is about the project.
 
     Later questions are about what is on the screen (EARLY_PROMPTS).
@@ -57,12 +57,12 @@ def is_new_question(store: Store, situation: Situation, prompt: str, session: st
     is_question = prompt.rstrip().endswith(QUESTION_MARKS) and len(prompt.split()) <= MAX_WORDS
     if not is_question or len(situation.terms) < MIN_QUESTION_TERMS:
         return False
-    if store.sessions.since_prompt(session, wanted.before_ms)[2] > EARLY_PROMPTS:
+    if store.sessions.since_prompt(session, situation.wanted.before_ms)[2] > EARLY_PROMPTS:
         return False
-    weights = {term: situation.weights.windows[term] for term in situation.terms}
-    telling = dict(sorted(weights.items(), key=lambda one: -one[1])[:TELLING_TERMS])
-    held = store.index.search("holding", telling, wanted, 1)
-    return bool(held) and held[0].score >= HELD_SHARE * sum(telling.values())
+    from howcome.retrieve.sureness import held_by_one, telling_terms  # other prompts do without
+
+    telling = telling_terms(situation)
+    return held_by_one(store, situation, telling) >= HELD_SHARE * sum(telling.values())
 
 
 class Before:

@@ -35,9 +35,9 @@ READ_AHEAD = 10
 ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
-ECHO, ECHO_MS, ANSWER_WORDS = 0.4, 3_600_000, 10
+ECHO, ECHO_MS, ANSWER_TERMS = 0.4, 3_600_000, 6
 """What an exchange of the last ECHO_MS counts that asked the same and was not answered: you asked an agent, and now
-search for it. An answer has so many words, or tools were called for it.
+search for it. An answer has so many terms, or tools were called for it.
 """
 
 NO_PLACE = -2
@@ -118,7 +118,7 @@ class Exchanges:
         asked = set(self._store.index.analyze(" ".join(prompts)))
         return (
             2 * len(asked & self._weights.keys()) >= max(1, len(asked))
-            and len(said.split()) < ANSWER_WORDS
+            and len(set(self._store.index.analyze(said))) < ANSWER_TERMS
             and not self._store.log.answers(exchange, 1, events.TOOL_CALL)
         )
 

@@ -28,6 +28,18 @@ FEW_TERMS, MIN_SLIP_CHARS = 2, 5
 """In so short a question a word that nobody wrote counts as the one that it may be a slip of."""
 
 
+def telling_terms(situation: Situation) -> dict[str, float]:
+    """The heaviest terms of a question, with their weights."""
+    weights = ((term, situation.weights.windows[term]) for term in situation.terms)
+    return dict(sorted(weights, key=lambda one: -one[1])[:TELLING_TERMS])
+
+
+def held_by_one(store: Store, situation: Situation, telling: Mapping[str, float]) -> float:
+    """The most of the weight of some terms that one exchange holds."""
+    held = store.index.search("holding", telling, situation.wanted, 1)
+    return held[0].score if held else 0.0
+
+
 def is_answered(
     store: Store, situation: Situation, found: Sequence[Found], vectors: Vectors | None, now_ms: int
 ) -> bool:
@@ -35,16 +47,14 @@ def is_answered(
 
     What is written without blanks is asked by pairs of letters, most of which stand in no answer: it is not judged.
     """
-    weights = {term: situation.weights.windows[term] for term in situation.terms}
-    telling = dict(sorted(weights.items(), key=lambda one: -one[1])[:TELLING_TERMS])
+    telling = telling_terms(situation)
     if 2 * sum(map(str.isascii, telling)) < len(telling):
         return True
     is_timed = bool(spans_in(situation.text, now_ms, is_asked=True))
     least = (LEAST_TIMED_SHARE if is_timed else LEAST_SHARE) * sum(telling.values())
     if len(telling) <= FEW_TERMS:  # one word of two is what a person remembers
         least = min([least, *telling.values()])
-    held = store.index.search("holding", telling, situation.wanted, 1)
-    if held and held[0].score >= least:
+    if held_by_one(store, situation, telling) >= least:
         return True
     unknown = [term for term in telling if term not in situation.weights.known and len(term) >= MIN_SLIP_CHARS]
     unknown = unknown if len(telling) <= FEW_TERMS else []
