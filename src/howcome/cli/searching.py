@@ -157,7 +157,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     marks += [view["project"] or "everywhere"] if is_everywhere else []
     about = (day(view["ts"]), kind_of(view), *marks, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
-    text = item.passage.replace(BETWEEN, "\n") if is_terminal() else item.passage  # a person reads lines
+    text = item.passage.replace(BETWEEN, " …\n") if is_terminal() else item.passage  # a person reads lines
     return Row(text, about, [*asked, *_explanation_lines(item)], is_whole=is_terminal())
 
 
