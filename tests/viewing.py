@@ -52,7 +52,8 @@ def _fill(folder: Path) -> None:
     """Sessions, memories, a contradiction, one from outside, commands that failed, what was said to a new session."""
     talk = Shell("earlier-session", cwd=CWD)
     noise = [turn for at in range(4) for turn in talk.exchange(f"berth{at}")]
-    ran = [*talk.ran("git psuh", NO_COMMAND), *talk.ran("git push"), *_missed(talk)]
+    once = talk.ran("ls berths", "Exit code 2\nls: cannot access 'berths': No such file or directory")
+    ran = [*talk.ran("git psuh", NO_COMMAND), *talk.ran("git push"), *once, *_missed(talk)]
     spoken = [talk.user("let's talk about the retry limit of the poller"), talk.text(DECIDED), talk.text(HOSTILE)]
     write(folder / "t" / "one.jsonl", *noise, *ran, *talk.edited("/home/mara/quay/poll.py"), *spoken)
     _done("import", str(folder / "t"))

@@ -78,6 +78,11 @@ def test_each_page_shows_what_it_is_for(browser: Browser) -> None:
         assert [word for word in words if word not in text] == [], name
 
 
+def test_a_command_that_failed_once_and_has_no_fix_is_no_row(browser: Browser) -> None:
+    """Nobody can learn from it."""
+    assert "ls berths" not in browser.shows("commands")
+
+
 def test_a_session_shows_what_it_was_told(browser: Browser) -> None:
     """Lines and tokens, with what was considered."""
     page = browser.page("injections")

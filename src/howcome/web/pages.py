@@ -238,8 +238,8 @@ def patterns(asked: Asked) -> Context:
 
 
 def commands(asked: Asked) -> Context:
-    """The commands that failed, and what then worked."""
-    rows = asked.app.search.failing(asked.scope, 20 * ROWS)
+    """The commands that failed again, and what then worked; one that failed once and has no fix teaches nothing."""
+    rows = [row for row in asked.app.search.failing(asked.scope, 20 * ROWS) if row.fix or row.times > 1]
     return {"rows": sorted(rows, key=lambda row: (-row.sessions, -(row.call.ts_ms or row.call.order_ms)))[: 2 * ROWS]}
 
 
