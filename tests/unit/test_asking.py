@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore
+from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_question
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,18 @@ def test_a_chore_is_nothing_but_chores() -> None:
     assert is_chore("commit this, push and open a draft PR")
     assert is_chore("bitte committe das und pushe")
     assert not is_chore("commit the tide tables and push")
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["is it UTC?", "why is it UTC", "I write the docs. Which zone do we use", "warum nehmen wir UTC", "هل هذا صحيح؟"],
+)
+def test_a_question_needs_no_mark(prompt: str) -> None:
+    """Many are typed without; in a language that has no list it needs one."""
+    assert is_question(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["use UTC", "when it fails, use UTC", "do it like that", ""])
+def test_what_gives_a_task_is_no_question(prompt: str) -> None:
+    """Nor is one that only begins with a time."""
+    assert not is_question(prompt)

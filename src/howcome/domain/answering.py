@@ -19,6 +19,9 @@ MAX_CHORE_CHARS = 300
 MAX_WORDS = 40
 """A longer prompt gives a task; that it speaks of the past is no question about it."""
 
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
+SENTENCE_ENDS = (". ", "! ", "? ", ": ", "\n")
+
 TELLING_TERMS = 12
 """A long question is asked by its heaviest terms: so many say what it is about."""
 
@@ -34,13 +37,20 @@ def is_chore(prompt: str) -> bool:
     return not any(character.isalnum() for character in words.rest_of(prompt[:MAX_CHORE_CHARS], "chores"))
 
 
+def is_question(prompt: str) -> bool:
+    """Whether a prompt asks: it ends with a mark, or its first or last sentence begins as a question does."""
+    said = prompt.strip()
+    last = max(said.rfind(end) for end in SENTENCE_ENDS)
+    return said.endswith(QUESTION_MARKS) or any(words.opens(one, "asks") for one in (said, said[last + 1 :]))
+
+
 def asked_of_past(prompt: str) -> str | None:
     """What a question about the past is about: "What did we decide about the retry limit?" → "the retry limit?".
 
     "" where nothing is left of it ("where did we leave off?"), None for every other prompt.
     """
     said = prompt.split()
-    lists = ("recalls", "hints") if "?" in prompt else ("recalls",)
+    lists = ("recalls", "hints") if "?" in prompt or is_question(prompt) else ("recalls",)
     if len(said) > MAX_WORDS or len(words.rest_of(prompt, *lists).split()) == len(said):
         return None
     rest = words.rest_of(prompt, "recalls", "hints", "asking")

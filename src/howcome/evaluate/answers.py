@@ -17,7 +17,7 @@ from howcome.domain.query import plain_words
 from howcome.domain.shares import Share
 from howcome.domain.stored import Found, Scope
 from howcome.errors import UsageError
-from howcome.evaluate.datasets import Row, read_rows
+from howcome.evaluate.datasets import Row, kind_of, read_rows
 from howcome.evaluate.harness import Pool, events_behind, throwaway_home
 from howcome.evaluate.note_run import Progress, import_set
 from howcome.evaluate.notes import stems
@@ -68,8 +68,8 @@ def measure_answers(folder: Path, questions: Path, progress: Progress, *, keep: 
     Raises:
         UsageError: the set or the file cannot be read.
     """
-    if not (folder / "transcripts").is_dir():
-        raise UsageError(f"{folder}: no transcripts/ here")
+    if not (folder / "transcripts").is_dir() and kind_of(folder) is None:
+        raise UsageError(f"{folder}: no transcripts/ here, and no sessions.jsonl with questions.jsonl")
     rows = list(read_rows(questions, "question"))
     with throwaway_home() as home:
         import_set(folder, None, home, keep, progress)

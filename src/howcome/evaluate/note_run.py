@@ -16,7 +16,7 @@ from howcome.domain.candidates import Told
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.errors import ProviderError
-from howcome.evaluate.datasets import Corpus, DataSet, native
+from howcome.evaluate.datasets import Corpus, DataSet, native, read_set
 from howcome.evaluate.harness import MAX_LISTED, Pool, every_event, throwaway_home
 from howcome.evaluate.notes import SAME_MEANING, Kept, Note, read_notes, verbatim
 from howcome.providers.base import Embedder
@@ -105,9 +105,9 @@ def import_set(folder: Path, read: set[str] | None, home: str, keep: Path | None
         shutil.copytree(kept, home, symlinks=True, dirs_exist_ok=True)
         return None
     paths = [path for path in native(folder) if read is None or path.name.split(".")[0] in read]
+    corpora = [Corpus(folder.name, [], lambda _: paths)] if paths else read_set(folder).corpora
     started_s = time.perf_counter()
-    corpus = Corpus(folder.name, [], lambda _: paths)
-    Pool(home, progress).load([DataSet(folder.name, [corpus])], is_searched=False)
+    Pool(home, progress).load([DataSet(folder.name, corpora)], is_searched=False)
     seconds = time.perf_counter() - started_s
     if kept is not None:
         shutil.copytree(home, part := kept.with_name(f"{kept.name}.{os.getpid()}"), symlinks=True)

@@ -135,10 +135,16 @@ class Bites:
         told = [pair for pair in pairs if not self._is_told(pair[1])]
         for turn, sentence in told:
             if self._is_about_it(sentence) and self._is_new(sentence):
-                line = self._with_place(line_of(turn, sentence, told), item.candidate.exchange, turn.project)
+                line = line_of(turn, sentence, self._after(turn, sentence) if self._is_asked else told)
+                line = self._with_place(line, item.candidate.exchange, turn.project)
                 self._told += [" ".join(text.split()).casefold() for text in (line, sentence)]  # a line may be cut
                 return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
         return None
+
+    def _after(self, turn: StoredEvent, sentence: str) -> list[tuple[StoredEvent, str]]:
+        """The sentences that follow one and were not told: what is asked is answered on, the reason last."""
+        every = _said_in(turn)
+        return [(turn, text) for text in every[every.index(sentence) + 1 :] if not self._is_told(text)]
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
         """A sentence with the files that its exchange changed, those first that the prompt names: what fits whole."""
@@ -192,23 +198,28 @@ def by_weight(
 
     What was handed over (a plan, a paste) is left out, but for who asks about the past: its reasons may stand there.
     """
-    from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
-
     typed = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
     turns = list(turns) if with_documents else typed
     told = []
     for turn in turns:
         final = FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT)
-        for one in sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT):
-            text = f"{one.label}: {one.text}" if one.label and not one.place else one.text  # often a file's name
+        for text in _said_in(turn):
             said = text.lower()
             if len(text) >= MIN_CHARS:
                 told.append((share_of(said, weights) + final - passing(said), turn, text))
     return [(turn, text) for _, turn, text in sorted(told, key=lambda one: -one[0])]
 
 
+def _said_in(turn: StoredEvent) -> list[str]:
+    """The sentences of a turn, each with its label, which is often a file's name."""
+    from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
+
+    told = sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
+    return [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in told]
+
+
 def line_of(turn: StoredEvent, sentence: str, told: Iterable[tuple[StoredEvent, str]]) -> str:
-    """A sentence, and as many of the next best ones of the same speaker as its line has room for."""
+    """A sentence, and as many others of the same speaker (the next best, or those that follow) as its line can hold."""
     rest = [text for of, text in told if of.origin == turn.origin and text != sentence]
     return filled([sentence, *(text for text in rest if not words.opens(text, "narrates"))], TEXT_CHARS, TEXT_CHARS)
 

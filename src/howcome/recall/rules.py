@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from howcome.domain import verdicts
-from howcome.domain.answering import MAX_WORDS
+from howcome.domain.answering import MAX_WORDS, is_question
 from howcome.domain.text import entities
 from howcome.domain.verdicts import row_of
 
@@ -40,29 +40,22 @@ COOLDOWN_HOURS, COOLDOWN_SESSIONS = 24, 5
 """What the same prompt was told in so many other sessions of the last hours, it is not told again: a script asks. Who
 asks again in a new window is told again. Of 2,301 prompts of two projects no repeated one got lines."""
 
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
-EARLY_PROMPTS, MIN_QUESTION_TERMS, HELD_SHARE = 2, 3, 0.9
+EARLY_PROMPTS, MIN_QUESTION_TERMS, NEW_STRENGTH = 1, 3, 0.15
 """Of 40 judged questions earlier words could help 4 of the 8 that came after at most so many prompts, and 5 of the 32
-others. Of 40 plain questions about two projects HELD_SHARE lets 31 pass (docs/evaluation.md, "Questions of a new
-session")."""
+others. NEW_STRENGTH: see docs/evaluation.md, "Questions of a new session"."""
 
 HOUR_MS = 3_600_000
 
 
 def is_new_question(store: Store, situation: Situation, prompt: str, session: str) -> bool:
-    """Whether a new session asks something that one exchange has nearly all the words of: it is about the project.
+    """Whether a new session asks something: it is about the project if an exchange is as strong as NEW_STRENGTH.
 
     Later questions are about what is on the screen (EARLY_PROMPTS).
     """
-    is_question = prompt.rstrip().endswith(QUESTION_MARKS) and len(prompt.split()) <= MAX_WORDS
-    if not is_question or len(situation.terms) < MIN_QUESTION_TERMS:
+    is_short = len(prompt.split()) <= MAX_WORDS and len(situation.terms) >= MIN_QUESTION_TERMS
+    if not is_short or not is_question(prompt):
         return False
-    if store.sessions.since_prompt(session, situation.wanted.before_ms)[2] > EARLY_PROMPTS:
-        return False
-    from howcome.retrieve.sureness import held_by_one, telling_terms  # other prompts do without
-
-    telling = telling_terms(situation)
-    return held_by_one(store, situation, telling) >= HELD_SHARE * sum(telling.values())
+    return store.sessions.since_prompt(session, situation.wanted.before_ms)[2] <= EARLY_PROMPTS
 
 
 class Before:
