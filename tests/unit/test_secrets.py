@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.cost import costs_less, cpu_s
-from tests.hostile.scale import of
+from tests.hostile.scale import examples, of
 
 from howcome.redact.private_spans import strip_private
 from howcome.redact.redactor import RULES, Redactor
@@ -96,7 +96,7 @@ def test_rule_table_keeps_to_the_common_subset() -> None:
 
 
 @given(st.data())
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_a_match_is_where_its_literals_say(data: st.DataObject) -> None:
     """Whatever matches begins at one of the literals, or as far before it as the rule says."""
     rule = data.draw(st.sampled_from([rule for rule in RULES if rule.literals and rule.name != "private-key"]))
@@ -125,7 +125,7 @@ def test_ordinary_text_is_untouched(text: str) -> None:
     st.lists(st.one_of(st.text(max_size=30), st.sampled_from([s for _, s in SAMPLES])), max_size=6),
     st.sampled_from(["", " ", "\n", '"']),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_engines_agree_and_redaction_is_idempotent(parts: list[str], joint: str) -> None:
     """Both engines give the same text, and redacting it again changes nothing."""
     text = joint.join(parts)
@@ -135,14 +135,14 @@ def test_engines_agree_and_redaction_is_idempotent(parts: list[str], joint: str)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_any_text_is_accepted(text: str) -> None:
     """Lone surrogates and control characters pass through both engines alike."""
     assert BOTH["re2"].redact(text) == BOTH["re"].redact(text)
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_offsets_are_exact_under_multibyte_text(before: str) -> None:
     """The offsets count characters, whatever stands before the secret."""
     sample = next(s for name, s in SAMPLES if name == "github-token")
@@ -311,7 +311,7 @@ def _leaf_by_leaf(value: object) -> object:
     return [_leaf_by_leaf(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.recursive(
         _LEAVES,
@@ -323,7 +323,7 @@ def test_strings_searched_together_are_redacted_as_on_their_own(value: object) -
     assert AUTO.redact_value(value) == _leaf_by_leaf(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.one_of(
