@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.hostile.scale import examples
+from tests.hostile.scale import examples, of
 from tests.repositories import build, edges, git, write_tree
 
 from howcome.codegraph.build import LANGUAGES
@@ -282,6 +282,7 @@ def test_a_folder_that_became_a_link_leads_nowhere(store: SqliteStore, tmp_path:
     assert edges(store, root) == []
 
 
+LEVELS = of(3000, 6000)
 _NESTED = {
     "calls": ("f(", "1", ")"), "chain": ("", "x", ".y()"), "brackets": ("[", "", "]"), "open": ("[{(", "", ""),
     "requires": ("require(", "'a'", ")"), "modules": ("mod a {", "", "}"), "uses": ("use a::{", "b", "}"),
@@ -294,7 +295,7 @@ def test_deep_nesting_takes_no_more_than_its_time(name: str, shape: str) -> None
     """Thousands of levels end within the limit, read or left out; a reader adds little to it."""
     language = next(language for language in LANGUAGES if name in language.suffixes.values())
     begin, middle, end = _NESTED[shape]
-    source = (begin * 6000 + middle + end * 6000).encode()
+    source = (begin * LEVELS + middle + end * LEVELS).encode()
     grammar = Grammar(name, language.query, language.kinds)
     started = time.process_time()
     try:
