@@ -14,6 +14,7 @@ from tests.hostile.scale import examples, of
 
 from howcome.redact.private_spans import strip_private
 from howcome.redact.redactor import RULES, Redactor
+from howcome.redact.search import selection
 
 KEY = b"a key for tests"
 BOTH = {"re2": Redactor(KEY, engine="re2"), "re": Redactor(KEY, engine="re")}
@@ -309,6 +310,11 @@ def _leaf_by_leaf(value: object) -> object:
     if isinstance(value, dict):
         return {AUTO.redact(name): _leaf_by_leaf(item) for name, item in value.items()}
     return [_leaf_by_leaf(item) for item in value] if isinstance(value, list) else value
+
+
+def test_the_automaton_is_made_once() -> None:
+    """Each redactor of a process has the same: every store, gate and run has one of its own."""
+    assert selection("re2") is selection("re2")
 
 
 @settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
