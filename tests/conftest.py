@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import signal
 import time
@@ -41,18 +43,48 @@ def pytest_xdist_auto_num_workers() -> int:
     return max(2, (os.cpu_count() or 1) * 3 // 2)
 
 
+_numbers = itertools.count(1)
+"""Of homes: pytest looks through all its folders for each new number."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What may take longest begins first, so that the cores end together."""
+    items.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+
+
+def pytest_collection_finish() -> None:
+    """What is known of all tests is not looked through for garbage during each, nor after every 700 new objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nothing of the caller's agents, settings or home reaches a test, what is made for several, or their processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
+                patch.delenv(name)
+        folder = tmp_path_factory.getbasetemp()
+        patch.setenv("HOME", str(_new_home(folder)))
+        patch.setenv("HOWCOME_TRANSCRIPT_FOLDERS", str(folder))  # hooks are given transcripts that lie anywhere in it
+        patch.setenv("HOWCOME_EMBEDDING", "off")  # a model is loaded by the tests that are about it
+        for name in ("PROMPT", "INGEST", "START"):
+            patch.setenv(f"HOWCOME_{name}_DEADLINE_MS", str(_HOOKS_MS))
+        yield
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of the caller's agents, settings or home reaches a test or its processes."""
-    for name in list(os.environ):
-        if (name.startswith(_FOREIGN) or name == "CLAUDECODE") and not name.startswith(_OURS):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
-    folders = str(tmp_path_factory.getbasetemp())  # hooks are given transcripts that lie anywhere in it
-    monkeypatch.setenv("HOWCOME_TRANSCRIPT_FOLDERS", folders)
-    monkeypatch.setenv("HOWCOME_EMBEDDING", "off")  # a model is loaded by the tests that are about it
-    for name in ("PROMPT", "INGEST", "START"):
-        monkeypatch.setenv(f"HOWCOME_{name}_DEADLINE_MS", str(_HOOKS_MS))
+def new_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home folder of its own for every test."""
+    monkeypatch.setenv("HOME", str(_new_home(tmp_path_factory.getbasetemp())))
+
+
+def _new_home(folder: Path) -> Path:
+    home = folder / "homes" / str(next(_numbers))
+    home.mkdir(mode=0o700, parents=True)
+    return home
 
 
 @pytest.fixture(autouse=True)

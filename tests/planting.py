@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import re2
 from tests.builders import Claude, Codex, write
+from tests.hostile.scale import of
 from tests.mcp_server import McpServer
 from tests.processes import hook, payload, run
 
@@ -98,11 +99,12 @@ def bare_kinds() -> set[str]:
 def transcripts(folder: Path) -> Iterator[Path]:
     """Records of both clients with a secret in each field beside the words; files named by secrets.
 
-    A fourth of the secrets names a folder to work in: each of those is a project, with an index of its own.
+    Some of the secrets name a folder to work in: each of those is a project, with an index of its own.
     """
+    some = slice(None, None, of(12, 4))
     records: list[Any] = []
     for number, (_, line) in enumerate(names()):
-        cwd = "/home/mara/pier" if number % 4 else f"/home/mara/{line}"
+        cwd = "/home/mara/pier" if number % of(12, 4) else f"/home/mara/{line}"
         claude = Claude(session=f"s {line}", cwd=cwd, gitBranch=line, agentId=line)
         records += [
             claude.user(f"question {number}"),
@@ -112,7 +114,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
             b'{"broken": "' + line.encode() + b"\n",
         ]
     yield write(folder / "many.jsonl", *records)
-    for number, (_, line) in enumerate(names()[::4]):
+    for number, (_, line) in enumerate(names()[some]):
         cwd = "/home/mara/pier" if number % 4 else f"/home/mara/code/{line}/src"
         claude, codex = Claude(session=f"p{number}"), Codex(session=f"s {line}", cwd=cwd)
         # it waits for its result beside the cursor
@@ -122,7 +124,7 @@ def transcripts(folder: Path) -> Iterator[Path]:
             codex.call(f"s {line}", ["cat", "x"]), codex.output(f"s {line}", "y"), codex.call(line, ["ls"]),
         ]  # fmt: skip
         yield write(folder / "codex" / f"rollout-{number}.jsonl", *rollout)
-    for line in bare()[::4]:
+    for line in bare()[some]:
         yield write(folder / "named" / f"{line}.jsonl", {**Claude().user("who am I?"), "sessionId": ""})
         yield write(folder / line / "inside.jsonl", *Claude(session=f"s {line}").exchange("jetty"))
 

@@ -28,11 +28,13 @@ NAMES = ("pypi", "debian", "given")
 DEBIAN = "/usr/lib/postgresql/15/bin"
 START_S = 30
 
-# Ends, and takes its folder along, when the process that started it does: its standard input is closed then.
+# Ends, and takes its folder along, when the process that started it does: its standard input is closed then. Nobody
+# vacuums: that would go through hundreds of databases by turns.
 _RUN = """
 exec 2>"$2/log"
 "$1/initdb" -D "$2/data" -U postgres -A trust -E UTF8 --locale=C --no-sync >&2 </dev/null || exit
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off >&2 </dev/null &
+"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c full_page_writes=off -c autovacuum=off \
+    >&2 </dev/null &
 read -r _; kill -INT $!; wait $!; rm -rf "$2"
 """
 _numbers = itertools.count(1)
@@ -91,8 +93,8 @@ _processes: list[subprocess.Popen[bytes]] = []
 """Held so that their input stays open: they end with this process."""
 
 
-def fresh_database(name: str = "pypi") -> str:
-    """The DSN of a new, empty database.
+def fresh_database(name: str = "pypi", template: str = "template1") -> str:
+    """The DSN of a new database: empty, or a copy of another one that nobody is connected to.
 
     Raises:
         NotHereError: there is no such server.
@@ -100,7 +102,8 @@ def fresh_database(name: str = "pypi") -> str:
     dsn = server(name)
     database = f"howcome_test_{os.getpid()}_{next(_numbers)}"
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+        names = map(sql.Identifier, (database, template))
+        connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
     return make_conninfo(dsn, dbname=database)
 
 

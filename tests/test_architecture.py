@@ -16,7 +16,6 @@ from tests.e2e.seen import BEGIN, END, GUIDE, SHOWN
 from tests.manual import manual
 from tests.plugin import plugin_files
 from tests.reference import reference
-from tests.structure import figures
 
 from howcome import __version__
 from howcome.cli.group import cli
@@ -238,11 +237,6 @@ def test_what_docs_name_is_there() -> None:
             if first in rooms and not named.startswith(_NO_MODULES) and f"{first}/{rest[0]}" not in modules:
                 missing.append(f"{page.name}: {named}")
     assert missing == []
-
-
-def test_the_structure_is_within_its_limits() -> None:
-    """What `python -m tests.structure` prints."""
-    assert {one.name: one.offenders or one.value for one in figures() if one.value > one.limit} == {}
 
 
 def commands() -> dict[str, click.Command]:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.batches import Transcript, equal_weights
+from tests.hostile.scale import examples
 
 from howcome.domain import memories
 from howcome.domain.memories import Memory, MemoryFilter
@@ -299,7 +300,7 @@ def test_secrets_are_redacted_before_anything_is_written(store: Store, kept: Mem
     assert store.purging.files_with(secret) == []
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.tuples(TEXTS, st.sampled_from(memories.TYPES), st.sampled_from([None, QUAY, DIKE])), max_size=8),
     gone=st.sets(st.integers(0, 7)), changed=st.sets(st.integers(0, 7)),

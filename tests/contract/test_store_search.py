@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.batches import EVERYTHING, START_MS, Transcript, all_hits, equal_weights, find
+from tests.hostile.scale import examples
 
 from howcome.domain import events
 from howcome.domain.stored import SEARCHES, Filter, Scope
@@ -56,7 +57,7 @@ QUESTION = st.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=QUESTION, project=st.sampled_from(PROJECTS), before=st.none() | st.integers(-10, 60))
 def test_no_search_ever_leaves_its_scope(filled: Store, question: str, project: str, before: int | None) -> None:
     """Whatever is asked in one project, of any kind of search, every row belongs to that project."""
@@ -69,7 +70,7 @@ def test_no_search_ever_leaves_its_scope(filled: Store, question: str, project: 
         assert all(before_ms is None or hit.ts_ms < before_ms for hit in hits), kind
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(question=QUESTION)
 def test_an_unknown_project_finds_nothing(filled: Store, question: str) -> None:
     """A folder that the store has never seen holds nothing; nor does a project that does not exist."""

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.postgres_stores import opening
+from tests.hostile.scale import examples
 from tests.processes import LIMIT_S
 
 from howcome.domain.spending import DAY_MS, OVER_BUDGET, Call, Caps, Usage, day_of
@@ -108,7 +109,7 @@ def test_a_clock_that_was_years_ahead_locks_for_a_day_at_most(store: Store) -> N
     assert spend(store, 5, NOON + 3650 * DAY_MS) == 0
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(1, 4)), max_size=30))
 def test_no_day_is_ever_given_twice(tmp_path_factory: pytest.TempPathFactory, moves: list[tuple[int, int]]) -> None:
     """However the clock moves: of each day that it ever shows, at most one budget; and midnight always opens one."""

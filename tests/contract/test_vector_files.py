@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 from tests.vectors import DIMENSIONS, MODEL, clustered, filled, first_answers, open_index, turn, write
 
 from howcome.domain.stored import Filter, Scope
@@ -111,7 +112,7 @@ def test_rows_that_need_no_vector_are_considered_once(tmp_path: Path) -> None:
         assert (index.count, index.last_row, open_index(tmp_path).last_row) == (0, last_row, last_row)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.lists(st.booleans(), min_size=8, max_size=8))
 def test_batches_make_no_difference_to_the_files(sizes: list[int], commits: list[bool]) -> None:
     """The same bytes, however they came: in pieces, in several sittings, or at once."""

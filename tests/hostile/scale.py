@@ -27,6 +27,11 @@ def rounds(in_slice: int, in_full: int) -> int:
     return max(in_slice, of(in_slice, in_full) // STRIDE)
 
 
+def examples(in_full: int) -> int:
+    """How many generated examples a test has that asks for so many: a fourth, at least 25 of them."""
+    return of(max(min(25, in_full), in_full // 4), in_full)
+
+
 def chooser(name: str) -> random.Random:
     """Random choices of one test: the same for the same seed, whatever other tests run."""
     return random.Random(f"{SEED} {name}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.stage import Stage
 
-FLIPS = scale.rounds(2, 84)
+FLIPS = scale.rounds(1, 84)
 """In each case: 504 in all."""
 
 ELSEWHERE = Door("search", ("search", "--json", "--project", "/gone/dike", "why does it fail again"), codes=(0, 1, 2))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tests.hostile.stage import Stage
 
-ROUNDS = scale.rounds(8, 252)
+ROUNDS = scale.rounds(5, 252)
 """Of each door: more than a thousand in all."""
 
 CHECKED_EVERY = 20

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batches import Transcript
 from tests.builders import Claude, write
+from tests.hostile.scale import examples
 from tests.processes import run
 
 from howcome.app import App, open_app
@@ -111,7 +112,7 @@ def test_no_question_has_a_syntax(app: App, text: str) -> None:
     app.search.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text(max_size=300))
 def test_generated_questions_never_fail(app: App, text: str) -> None:
     """Any characters at all; what is found is ordered."""
@@ -120,7 +121,7 @@ def test_generated_questions_never_fail(app: App, text: str) -> None:
     app.search.recall(text, cwd="/home/mara/quay", session="s", recent=lambda: text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_text_never_fail(app: App, data: bytes) -> None:
     """An argument that is not UTF-8 reaches Python with lone surrogates in it."""
@@ -128,7 +129,7 @@ def test_bytes_that_are_no_text_never_fail(app: App, data: bytes) -> None:
     app.search.recall(os.fsdecode(data), cwd="/home/mara/quay", session="s", recent=lambda: "")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tokens=st.lists(TOKEN, min_size=1, max_size=5, unique=True), noise=st.text(max_size=40))
 def test_a_literal_token_is_findable(app: App, tokens: list[str], noise: str) -> None:
     """Whatever stood around it: who asks for exactly a token that was said finds what said it."""

@@ -14,6 +14,7 @@ import pytest
 from tests.batches import START_MS, Transcript
 from tests.builders import CWD, Claude, write
 from tests.hashing import Synonyms
+from tests.hostile.scale import of
 from tests.noting import NotingDistiller
 from tests.processes import ask, run
 
@@ -115,12 +116,13 @@ def told(folder: Path, parts: Sequence[tuple[str, int, int]], patch: pytest.Monk
 def test_another_store_that_reads_the_same_has_the_same_memories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Byte for byte: all at once; in two halves, distilled in between; the newest first, record by record."""
+    """Byte for byte: all at once; in two halves, distilled in between; the newest first, a few records at a time."""
     ends = {name: len(records(name)) for name in TALKS}
     whole = told(tmp_path / "a", [(name, 0, end) for name, end in ends.items()], monkeypatch)
     halves = [(name, 0, 4) for name in TALKS] + [(name, 4, end) for name, end in ends.items()]
     assert told(tmp_path / "b", halves, monkeypatch) == whole
-    singly = [(name, number, number + 1) for name, end in reversed(ends.items()) for number in range(end)]
+    step = of(3, 1)
+    singly = [(name, number, number + step) for name, end in reversed(ends.items()) for number in range(0, end, step)]
     assert told(tmp_path / "c", singly, monkeypatch) == whole
     assert {row["type"] for row in whole} == {"decision", "pattern", "discovery", "failure", "context"}
     assert {row["origin"] for row in whole} == {"user", "assistant", "tool"}

@@ -1,6 +1,6 @@
 """Killed, crowded, locked out, without a disk: nothing is lost, nothing is there twice, nobody is told off.
 
-HOWCOME_TEST_KILLS (default 12) is the number of kills, HOWCOME_TEST_SECONDS (default 4) how long eight processes
+HOWCOME_TEST_KILLS (default 8) is the number of kills, HOWCOME_TEST_SECONDS (default 3) how long eight processes
 share a store.
 """
 
@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys, memberships
+from tests.hostile.scale import of
 from tests.processes import (
     COMMAND,
     HOOK,
@@ -37,8 +38,8 @@ from tests.processes import (
 from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "12"))
-SECONDS = float(os.environ.get("HOWCOME_TEST_SECONDS", "4"))
+KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "8"))
+SECONDS = float(os.environ.get("HOWCOME_TEST_SECONDS", "3"))
 PROCESSES = 8
 OPENERS = 20
 
@@ -161,7 +162,7 @@ def test_twenty_processes_make_a_store_at_once(
 ) -> None:
     """All of them open a store that is not there at the same moment: each succeeds, and it is one store."""
     path = write(tmp_path / "a.jsonl", *Claude().conversation(20))
-    for number in range(2):
+    for number in range(of(1, 2)):
         folder = store_folder / str(number)
         monkeypatch.setenv("HOWCOME_HOME", str(folder))
         openers = [

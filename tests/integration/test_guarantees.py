@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.builders import Claude, write
+from tests.integration.test_worker import events_in
 from tests.processes import ask, payload, run
 
 from howcome.app import App, open_app
@@ -96,16 +97,15 @@ def test_a_file_read_for_the_wrong_agent_can_be_read_again(tmp_path: Path) -> No
     assert ask("import", "--agent", "claude-code", str(path))["accepted"] == 2
 
 
-@pytest.mark.usefixtures("store_folder")
-def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path) -> None:
+def test_what_an_interrupted_import_read_can_be_found(tmp_path: Path, store_folder: Path) -> None:
     """Ctrl-C keeps rows and index together."""
     claude = Claude()
-    path = write(tmp_path / "a.jsonl", *(record for n in range(9000) for record in claude.exchange(f"berth {n}")))
+    path = write(tmp_path / "a.jsonl", *(record for n in range(4000) for record in claude.exchange(f"berth {n}")))
     process = subprocess.Popen(
         [sys.executable, "-m", "howcome", "import", str(path)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
-    while process.poll() is None and not ask("status")["counts"]["events"]:
-        time.sleep(0.02)
+    while process.poll() is None and not events_in(store_folder):
+        time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert b"What was read is kept. The same command reads the rest" in said

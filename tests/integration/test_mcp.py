@@ -119,36 +119,35 @@ def test_a_list_of_concepts_must_all_match(server: McpServer) -> None:
     assert server.call("search_memory", query=["redis", "xyzzyfoo"]).text.startswith("Nothing found.")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "is_there"),
-    [
-        ({"type": ["assistant_text"]}, True),
-        ({"type": "assistant_text"}, True),
-        ({"type": ["user_prompt"]}, False),
-        ({"type": ["decision"]}, False),
-        ({"session": CLAUDE_SESSION[:8]}, True),
-        ({"session": "0199b2c4"}, False),
-        ({"since": "2026-09-14T08:00Z", "before": "2026-09-15"}, True),
-        ({"before": "2026-09-14"}, False),
-        ({"since": "2026-09-15T00:00:00+02:00"}, False),
-        ({"agent": "claude-code"}, True),
-        ({"agent": "codex"}, False),
-        ({"agent": "nobody"}, False),
-        ({"project": "all"}, True),
-        ({"project": "tidepool"}, True),
-        ({"project": PROJECT + "/"}, True),
-        ({"limit": "100"}, True),
-        ({"limit": 100.0}, True),
-        ({"limit": None, "session": None}, True),
-    ],
-)
-def test_a_search_is_narrowed_by_each_of_its_arguments(
-    server: McpServer, arguments: dict[str, Any], *, is_there: bool
-) -> None:
+NARROWING: list[tuple[dict[str, Any], bool]] = [
+    ({"type": ["assistant_text"]}, True),
+    ({"type": "assistant_text"}, True),
+    ({"type": ["user_prompt"]}, False),
+    ({"type": ["decision"]}, False),
+    ({"session": CLAUDE_SESSION[:8]}, True),
+    ({"session": "0199b2c4"}, False),
+    ({"since": "2026-09-14T08:00Z", "before": "2026-09-15"}, True),
+    ({"before": "2026-09-14"}, False),
+    ({"since": "2026-09-15T00:00:00+02:00"}, False),
+    ({"agent": "claude-code"}, True),
+    ({"agent": "codex"}, False),
+    ({"agent": "nobody"}, False),
+    ({"project": "all"}, True),
+    ({"project": "tidepool"}, True),
+    ({"project": PROJECT + "/"}, True),
+    ({"limit": "100"}, True),
+    ({"limit": 100.0}, True),
+    ({"limit": None, "session": None}, True),
+]
+"""Arguments of a search, and whether they leave the planted answer."""
+
+
+def test_a_search_is_narrowed_by_each_of_its_arguments(server: McpServer) -> None:
     """The planted answer is there or not as the argument says; nothing is an error."""
-    answer = server.call("search_memory", query=QUESTION, **arguments)
-    assert not answer.is_error
-    assert (REASON in answer) is is_there
+    for arguments, is_there in NARROWING:
+        answer = server.call("search_memory", query=QUESTION, **arguments)
+        assert not answer.is_error, arguments
+        assert (REASON in answer) is is_there, arguments
 
 
 def test_the_timeline_lists_sessions_and_tells_one(server: McpServer) -> None:
@@ -192,55 +191,54 @@ def test_the_status_says_what_is_held(server: McpServer) -> None:
 
 
 # -- arguments that cannot be used ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
-    [
-        ("search_memory", {}, "search_memory needs 'query'"),
-        ("search_memory", {"query": ""}, "query: expected a text that is not empty"),
-        ("search_memory", {"query": []}, "query: expected a text or a list of texts"),
-        ("search_memory", {"query": ["a"] * 9}, "1 to 8"),
-        ("search_memory", {"query": 7}, "query: expected"),
-        ("search_memory", {"query": "x" * 20_001}, "at most 20000 characters"),
-        ("search_memory", {"query": "x", "limit": 0}, "limit: expected 1 to 100, not 0"),
-        ("search_memory", {"query": "x", "limit": "many"}, "limit: expected a whole number"),
-        ("search_memory", {"query": "x", "limit": True}, "limit: expected a whole number"),
-        ("search_memory", {"query": "x", "type": ["poem"]}, "'poem' is not one of user_prompt"),
-        ("search_memory", {"query": "x", "since": "soon"}, "write 2026-10-01"),
-        ("search_memory", {"query": "x", "session": "ffff"}, "no session ffff"),
-        ("search_memory", {"query": "x", "project": "atlantis"}, "use one of: tidepool"),
-        ("search_memory", {"query": "x", "sort": "up"}, "has no argument 'sort'; it takes query, limit"),
-        ("get_context", {"id": "ev-000000000000"}, "no event ev-000000000000; a search prints ids"),
-        ("get_context", {"id": "ev-"}, "no event ev-"),
-        ("get_context", {"id": "ev-1", "before": -1}, "before: expected 0 to 200"),
-        ("get_memories", {"ids": ["ev-nothing", "mem-nothing"]}, "no event ev-nothing"),
-        ("get_memories", {"ids": []}, "ids: expected a list of texts, 1 to 20 of them"),
-        ("get_memories", {"ids": ["x"] * 21}, "1 to 20"),
-        ("get_memories", {"ids": {"a": 1}}, "ids: expected a list"),
-        ("replay_session", {"id": "no such"}, "no session no such"),
-        ("get_timeline", {"type": ["decision"]}, "'decision' is not one of"),
-        ("expand_memory", {"id": "mem-ffffffffffff"}, "no memory mem-ffffffffffff"),
-        ("remember", {"type": "decision"}, "remember needs 'text'"),
-        ("remember", {"text": " \n "}, "text: expected a text that is not empty"),
-        ("remember", {"text": "x" * 9000}, "at most 8000 characters, this is 9000"),
-        ("remember", {"text": "x", "scope": "everyone"}, "is not one of project, global"),
-        ("remember", {"text": "x" * 20, "evidence": ["ev-000000000000"]}, "no event ev-000000000000"),
-        ("remember", {"text": "x" * 20, "agent_id": "two\nlines"}, "one line"),
-        ("update_memory", {"id": "mem-ffffffffffff", "text": "y"}, "no memory mem-ffffffffffff"),
-        ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
-        ("forget", {"id": "mem-fffffff"}, "write the whole id"),
-        ("forget", {"id": "ev-000000000000"}, "no memory ev-000000000000"),
-        ("search_memory", {"query": "x", "agent": "codex", "agent_id": "scout"}, "two agents: give one of them"),
-        ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes agent_id"),
-    ],
-)
-def test_a_wrong_argument_is_answered_with_what_to_do(
-    server: McpServer, tool: str, arguments: dict[str, Any], says: str
-) -> None:
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("search_memory", {}, "search_memory needs 'query'"),
+    ("search_memory", {"query": ""}, "query: expected a text that is not empty"),
+    ("search_memory", {"query": []}, "query: expected a text or a list of texts"),
+    ("search_memory", {"query": ["a"] * 9}, "1 to 8"),
+    ("search_memory", {"query": 7}, "query: expected"),
+    ("search_memory", {"query": "x" * 20_001}, "at most 20000 characters"),
+    ("search_memory", {"query": "x", "limit": 0}, "limit: expected 1 to 100, not 0"),
+    ("search_memory", {"query": "x", "limit": "many"}, "limit: expected a whole number"),
+    ("search_memory", {"query": "x", "limit": True}, "limit: expected a whole number"),
+    ("search_memory", {"query": "x", "type": ["poem"]}, "'poem' is not one of user_prompt"),
+    ("search_memory", {"query": "x", "since": "soon"}, "write 2026-10-01"),
+    ("search_memory", {"query": "x", "session": "ffff"}, "no session ffff"),
+    ("search_memory", {"query": "x", "project": "atlantis"}, "use one of: tidepool"),
+    ("search_memory", {"query": "x", "sort": "up"}, "has no argument 'sort'; it takes query, limit"),
+    ("get_context", {"id": "ev-000000000000"}, "no event ev-000000000000; a search prints ids"),
+    ("get_context", {"id": "ev-"}, "no event ev-"),
+    ("get_context", {"id": "ev-1", "before": -1}, "before: expected 0 to 200"),
+    ("get_memories", {"ids": ["ev-nothing", "mem-nothing"]}, "no event ev-nothing"),
+    ("get_memories", {"ids": []}, "ids: expected a list of texts, 1 to 20 of them"),
+    ("get_memories", {"ids": ["x"] * 21}, "1 to 20"),
+    ("get_memories", {"ids": {"a": 1}}, "ids: expected a list"),
+    ("replay_session", {"id": "no such"}, "no session no such"),
+    ("get_timeline", {"type": ["decision"]}, "'decision' is not one of"),
+    ("expand_memory", {"id": "mem-ffffffffffff"}, "no memory mem-ffffffffffff"),
+    ("remember", {"type": "decision"}, "remember needs 'text'"),
+    ("remember", {"text": " \n "}, "text: expected a text that is not empty"),
+    ("remember", {"text": "x" * 9000}, "at most 8000 characters, this is 9000"),
+    ("remember", {"text": "x", "scope": "everyone"}, "is not one of project, global"),
+    ("remember", {"text": "x" * 20, "evidence": ["ev-000000000000"]}, "no event ev-000000000000"),
+    ("remember", {"text": "x" * 20, "agent_id": "two\nlines"}, "one line"),
+    ("update_memory", {"id": "mem-ffffffffffff", "text": "y"}, "no memory mem-ffffffffffff"),
+    ("update_memory", {"id": "mem-f", "text": "y"}, "write the whole id"),
+    ("forget", {"id": "mem-fffffff"}, "write the whole id"),
+    ("forget", {"id": "ev-000000000000"}, "no memory ev-000000000000"),
+    ("search_memory", {"query": "x", "agent": "codex", "agent_id": "scout"}, "two agents: give one of them"),
+    ("memory_status", {"verbose": True}, "has no argument 'verbose'; it takes agent_id"),
+]
+"""Tools with arguments that they cannot use, and what they say."""
+
+
+def test_a_wrong_argument_is_answered_with_what_to_do(server: McpServer) -> None:
     """An error that names the argument and what it should be; the server goes on."""
-    answer = server.call(tool, **arguments)
-    assert answer.is_error
-    assert says in answer
-    assert server.is_silent()
+    for tool, arguments, says in WRONG:
+        answer = server.call(tool, **arguments)
+        assert answer.is_error, (tool, arguments)
+        assert says in answer, (tool, arguments)
+        assert server.is_silent()
 
 
 def test_an_unknown_id_does_not_spoil_the_others(server: McpServer) -> None:

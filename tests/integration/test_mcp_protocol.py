@@ -25,7 +25,7 @@ from howcome.domain.text import tokens
 from howcome.mcp.server import MAX_LINE_BYTES, PROTOCOLS
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-FUZZED_LINES = int(os.environ.get("HOWCOME_TEST_FUZZED_LINES", "10000"))
+FUZZED_LINES = int(os.environ.get("HOWCOME_TEST_FUZZED_LINES", "4000"))
 CWD = "/home/mara/harbour"
 HERE = {"CLAUDE_PROJECT_DIR": CWD}
 

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Claude, write
+from tests.hostile.scale import examples
 from tests.processes import ask, run
 
 from howcome.cli.group import cli
@@ -525,7 +526,7 @@ def lines_of(memories: Memories) -> bytes:
     return unmarked("".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values)).encode()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(steps)
 def test_an_export_imported_is_the_same_export(given_: list[tuple[str, str, str | None, str | None, int]]) -> None:
     """Whatever was done to the memories: imported into an empty store they export the same bytes; twice is once."""

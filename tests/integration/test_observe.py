@@ -1,6 +1,6 @@
 """Observations from standard input to the store: redacted before they rest, once whatever is killed, none lost.
 
-HOWCOME_TEST_KILLS (default 25) is the number of kills.
+HOWCOME_TEST_KILLS (default 10) is the number of kills.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import click
 import pytest
 from tests.checks import assert_accounted, assert_indexed, timeline
+from tests.hostile.scale import of
 from tests.processes import COMMAND, python, run
 from tests.warm import eventually
 
@@ -35,7 +36,7 @@ from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.timeout(600)  # seconds, on a machine that is busy with something else
-KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "25"))
+KILLS = int(os.environ.get("HOWCOME_TEST_KILLS", "10"))
 AWS_SECRET = "AKIA" + "Z7QJ4TRNBX2MW5KD"
 ROOT = Path(__file__).parents[2]
 
@@ -448,7 +449,7 @@ def check(folder):
 
 number = 0
 while True:
-    number += 1
+    number += int(sys.argv[2])
     folder = Path(sys.argv[1]) / str(number)
     ended = in_child(lambda: work(folder, number))
     assert in_child(lambda: check(folder)) == 0, f"killed at {number}"
@@ -460,11 +461,12 @@ print(number)
 
 
 def test_a_crash_at_any_step_loses_and_doubles_nothing(tmp_path: Path) -> None:
-    """An append and a pass over batches, torn lines and dead letters, ended before each of its system calls in turn."""
+    """An append and a pass over batches, torn lines and dead letters, ended before its system calls in turn."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     done = subprocess.run(
-        python(CRASHES, tmp_path), env=environment, capture_output=True, text=True, check=False, timeout=500
-    )
+        python(CRASHES, tmp_path, str(of(3, 1))), env=environment, capture_output=True, text=True, check=False,
+        timeout=500,
+    )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, ""), done.stderr[-3000:]
     assert int(done.stdout) > 20, "there were steps to be ended at"
 

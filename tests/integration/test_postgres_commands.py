@@ -163,19 +163,29 @@ def test_a_password_belongs_into_no_setting(store_folder: Path) -> None:
     assert not (store_folder / "config.toml").exists()
 
 
-@pytest.fixture
-def filled(store_folder: Path) -> Path:
-    """An embedded store with something in every room."""
-    assert ask("import", SAMPLES)["accepted"]
-    run("distil")
-    run("graph", "build", str(SAMPLES.parents[1] / "tests"))
-    run("remember", "the gauge is read every ten minutes", "--project", "/home/dev/tidepool")
-    store = SqliteStore(str(store_folder))
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An embedded store with something in every room: tests take copies."""
+    folder = tmp_path_factory.mktemp("prepared") / "store"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOWCOME_HOME", str(folder))
+        assert ask("import", SAMPLES)["accepted"]
+        run("distil")
+        run("graph", "build", str(SAMPLES.parents[1] / "tests"))
+        run("remember", "the gauge is read every ten minutes", "--project", "/home/dev/tidepool")
+    store = SqliteStore(str(folder))
     transcript = Transcript(store)
     transcript.say("a\0b", "x\0" * 5000, "plain")
     fork = Transcript(store, "/t/fork.jsonl", session="fork", records="session-one")
     fork.say("a\0b")
     store.close()
+    return folder
+
+
+@pytest.fixture
+def filled(prepared: Path, store_folder: Path) -> Path:
+    """Such a store of the test's own."""
+    shutil.copytree(prepared, store_folder)
     return store_folder
 
 

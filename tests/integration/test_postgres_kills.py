@@ -18,6 +18,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 from tests.batches import RECORD_BYTES, Transcript
+from tests.hostile.scale import of
 from tests.integration.test_postgres_store import ROOT, WRITER
 from tests.postgres_servers import programs
 
@@ -26,8 +27,8 @@ from howcome.store.postgres import PostgresStore
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROUNDS, WAIT_S = 6, 30
-EVERY = 1 if os.environ.get("HOWCOME_TEST_HOSTILE") == "full" else 4
+ROUNDS, WAIT_S = of(4, 6), 30
+EVERY = of(8, 1)
 """Of a batch's statements every one is met, or every fourth."""
 
 STOPPING = """

@@ -117,10 +117,10 @@ def test_a_few_are_as_good_as_the_first_of_many(store: SqliteStore, index: Postg
 
     Where a word counts once, no better row can be among the others.
     """
-    fill(store, 6000)
+    fill(store, 3000)
     index.catch_up()
     same = 0
-    for rare in range(100, 140):
+    for rare in range(100, 140, 2):
         weighed = index.weigh(index.analyze(f"{WORDS[0]} {WORDS[1]} {WORDS[rare]}"))
         if rare % 8 == 0:
             few, many = (index.search("holding", weighed.exchanges, EVERYTHING, limit) for limit in (10, 10_000))
@@ -128,14 +128,14 @@ def test_a_few_are_as_good_as_the_first_of_many(store: SqliteStore, index: Postg
         weights = weighed.windows
         every = [hit.row for hit in index.search("events", weights, EVERYTHING, 10_000)]
         same += len({hit.row for hit in index.search("events", weights, EVERYTHING, 10)}.intersection(every[:10]))
-    assert same >= 0.95 * 400
+    assert same >= 0.95 * 200
 
 
 def test_a_killed_process_leaves_each_event_there_once(
     store: SqliteStore, index: PostgresSearchIndex, dsn: str, store_folder: Path
 ) -> None:
     """Killed at any moment: what it committed is there, the next one adds the rest, and the counts are of both."""
-    fill(store, of(4000, 8000))
+    fill(store, of(2500, 8000))
     chance = random.Random(3)
     for _ in range(4):
         process = subprocess.Popen(

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.builders import Claude, Record, lines
 from tests.checks import assert_accounted, keys, memberships, timeline
+from tests.hostile.scale import of
 
 from howcome.domain.sources import COUNTERS
 from howcome.errors import TranscriptError
@@ -22,7 +23,7 @@ from howcome.ingest.exclusion import Places
 from howcome.ingest.pipeline import Ingester
 from howcome.store.sqlite import SqliteStore
 
-FACTOR = float(os.environ.get("HOWCOME_TEST_EXAMPLES", "1"))
+FACTOR = float(os.environ.get("HOWCOME_TEST_EXAMPLES", of("0.4", "1")))
 
 
 def examples(count: int) -> settings:

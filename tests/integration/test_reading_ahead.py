@@ -48,14 +48,14 @@ main()
 """
 
 
-def transcripts(folder: Path, count: int = 12, *, big: bool = True) -> list[Path]:
-    """Sessions of some size in several folders; a fork, a costly record, a broken and an unfinished line."""
+def transcripts(folder: Path, count: int = 12, *, costly: int = 1) -> list[Path]:
+    """Sessions of some size in several folders; a fork, so many times three costly records, broken lines."""
     found = []
     for number in range(count):
         claude = Claude(f"session-{number}", f"/gone/harbour{number % 3}")
         records = claude.conversation(40 + 7 * number, f"berth{number}x")
-        if big and number % 4 == 1:
-            records += [claude.user(f"{subject} {COSTLY}") for subject in ("ebb", "flow", "tide") * 2]
+        if number % 4 == 1:
+            records += [claude.user(f"{subject} {COSTLY}") for subject in ("ebb", "flow", "tide") * costly]
         found.append(write(folder / f"{number}.jsonl", *records, b"{broken\n", b'{"type":"user"'))
         os.utime(found[-1], (1_790_000_000 + number,) * 2)
     first = Claude("session-0", "/gone/harbour0")
@@ -95,25 +95,38 @@ def import_into(folder: Path, *words: str | Path) -> dict[str, Any]:
     return {**json.loads(done.stdout), "stderr": done.stderr.decode(), "code": done.returncode}
 
 
+def imported(folder: Path, *words: str | Path) -> dict[str, Any]:
+    """What `howcome import` reports, but how long it took; it must succeed and say nothing beside it."""
+    report = import_into(folder, *words)
+    assert (report.pop("code"), report.pop("stderr")) == (0, "")
+    del report["seconds"]
+    return report
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any], dict[str, Any]]:
+    """Transcripts, and what one process makes of them: its report, and the rows of its store."""
+    folder = tmp_path_factory.mktemp("alone")
+    transcripts(folder / "transcripts")
+    report = imported(store_with_key(folder / "one"), "--jobs", "1", folder / "transcripts")
+    return folder / "transcripts", report, all_rows(folder / "one")
+
+
 @pytest.mark.parametrize("jobs", ["2", "4"])
-def test_the_store_is_the_same_as_of_one_process(jobs: str, tmp_path: Path) -> None:
+def test_the_store_is_the_same_as_of_one_process(
+    jobs: str, alone: tuple[Path, dict[str, Any], dict[str, Any]], tmp_path: Path
+) -> None:
     """Every row with its number, in every table; a second import finds nothing new; nobody is left."""
-    folder = tmp_path / "transcripts"
-    transcripts(folder)
-    one, many = (store_with_key(tmp_path / name) for name in ("one", "many"))
-    reports = [import_into(one, "--jobs", "1", folder), import_into(many, "--jobs", jobs, folder)]
-    for report in reports:
-        assert (report.pop("code"), report.pop("stderr")) == (0, "")
-        del report["seconds"]
-    assert reports[0] == reports[1]
-    assert reports[1]["duplicate"] > 0
-    assert reports[1]["quarantined"] > 0
-    rows = all_rows(one)
-    assert len(rows["events"]) == reports[0]["accepted"]
+    folder, report, rows = alone
+    many = store_with_key(tmp_path / "many")
+    assert imported(many, "--jobs", jobs, folder) == report
+    assert report["duplicate"] > 0
+    assert report["quarantined"] > 0
+    assert len(rows["events"]) == report["accepted"]
     assert all_rows(many) == rows
     assert import_into(many, "--jobs", jobs, folder)["bytes"] == 0
     again = import_into(many, "--jobs", jobs, "--again", folder)
-    assert (again["accepted"], again["duplicate"]) == (0, reports[0]["accepted"] + reports[0]["duplicate"])
+    assert (again["accepted"], again["duplicate"]) == (0, report["accepted"] + report["duplicate"])
     store = SqliteStore(str(many))
     assert_accounted(store)
     assert_indexed(store)
@@ -163,7 +176,7 @@ def test_a_reader_that_dies_takes_one_file_with_it(
     monkeypatch.setenv("HOWCOME_HOME", str(store_folder))
     monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
     folder = tmp_path / "transcripts"
-    found = transcripts(folder, 5, big=False)
+    found = transcripts(folder, 5, costly=0)
     claude = Claude("deadly")
     before = claude.conversation(1500)
     deadly = write(tmp_path / "deadly.jsonl", *before, claude.user("deadly " + (COSTLY if costly else "")))
@@ -187,7 +200,7 @@ def test_what_another_process_read_meanwhile_is_read_once(
     monkeypatch.setenv("HOWCOME_HOME", str(store_folder))
     monkeypatch.setenv("BEGUN", str(tmp_path / "begun"))
     long = write(tmp_path / "long.jsonl", *Claude("long").conversation(1500))
-    found = [long, *transcripts(tmp_path / "others", 3, big=False)]
+    found = [long, *transcripts(tmp_path / "others", 3, costly=0)]
     assert read_ahead(store_folder, found, DYING, lambda: ask("import", "--jobs", "1", long)) == []
     store = SqliteStore(str(store_folder))
     for path in found:
@@ -215,14 +228,14 @@ def readers() -> list[int]:
 def test_who_ends_the_import_leaves_no_reader(number: int, tmp_path: Path, store_folder: Path) -> None:
     """An interrupt, or a kill of the one process that commits: the readers end, and the next import misses nothing."""
     folder = tmp_path / "transcripts"
-    transcripts(folder, 12)
+    transcripts(folder, costly=2)
     others = set(readers())
     words = [*COMMAND, "import", "--json", "--jobs", "3", str(folder)]
     started = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 30
     while not (set(readers()) - others) and time.monotonic() < end and started.poll() is None:
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.1)
     started.send_signal(number)
     assert started.wait(30) != 0
     while (left := set(readers()) - others) and time.monotonic() < end:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -114,9 +115,10 @@ def test_vectors_of_another_model_are_told_and_can_be_removed(past: Path) -> Non
 
 
 @pytest.mark.parametrize("part", ["head", "rows-*", "values-*"])
-def test_a_damaged_index_is_told_and_made_anew(part: str, past: Path, store_folder: Path) -> None:
+def test_a_damaged_index_is_told_and_made_anew(part: str, past: Path, store_folder: Path, built_home: Path) -> None:
     """By what doctor says; `status` and `doctor` go on meanwhile, and so does the search by words."""
     assert past.exists()
+    shutil.copytree(built_home / "models", store_folder / "models")
     embed(name=MODEL_NAME)
     [path] = store_folder.glob(f"index/vectors-*/{part}")
     path.write_bytes(b"x")

@@ -22,7 +22,7 @@ ORIGINS = {
     None: "GET", f"http://127.0.0.1:{PORT}": "both", f"https://127.0.0.1:{PORT}": "", f"http://localhost:{PORT}": "",
     "http://127.0.0.1:3000": "", "null": "", "https://rebound.example": "", "": "",
 }  # fmt: skip
-FUZZED = of(1_000, 10_000)
+FUZZED = of(400, 10_000)
 SEED = 17
 
 

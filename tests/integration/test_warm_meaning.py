@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import threading
 import time
@@ -374,8 +375,9 @@ def three_servers(talks: Path) -> Iterator[list[McpServer]]:
             yield [first, second, third]
 
 
-def test_of_several_servers_one_loads_the_model(talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_several_servers_one_loads_the_model(talks: Path, built_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is loaded before it is needed; then the others ask the one that works. Without it they load their own."""
+    shutil.copytree(built_home / "models", talks / "models")
     monkeypatch.setenv("HOWCOME_RECALL_LIMIT", "3")
     assert ask("model", "embed")["embedded"] == 4
     for attempt in range(5):  # who is answered too late loads its own, too

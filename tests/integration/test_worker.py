@@ -149,17 +149,17 @@ def test_of_two_servers_one_works_and_the_other_takes_over(transcripts: Path, st
 def test_it_ends_in_the_middle_of_its_work(transcripts: Path, store_folder: Path) -> None:
     """At stdin's end a long backlog is left where it is: nothing lost, nothing twice, and the next one goes on."""
     for number in range(5):  # on a busy machine it may have read all of it before it is told
-        write(transcripts / f"long{number}.jsonl", *Claude(f"long{number}").conversation(2500))
+        write(transcripts / f"long{number}.jsonl", *Claude(f"long{number}").conversation(1500))
         before = events_in(store_folder)
         with server() as process:
             eventually(lambda before=before: events_in(store_folder) > before)
             assert end(process)
-        if before < events_in(store_folder) < 12_500 * (number + 1):
+        if before < events_in(store_folder) < 7_500 * (number + 1):
             break
     else:
         pytest.fail("it always reads to the end")
     with server() as process:
-        eventually(lambda: events_in(store_folder) == 12_500 * (number + 1))
+        eventually(lambda: events_in(store_folder) == 7_500 * (number + 1))
         assert end(process)
     store = SqliteStore(str(store_folder))
     assert_accounted(store)
@@ -169,7 +169,7 @@ def test_it_ends_in_the_middle_of_its_work(transcripts: Path, store_folder: Path
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_a_server_that_is_killed_leaves_a_sound_store(number: int, transcripts: Path, store_folder: Path) -> None:
     """Whatever is half done is not done; the lock is free again; the socket that is left misleads nobody."""
-    write(transcripts / "long.jsonl", *Claude("long").conversation(1500))
+    write(transcripts / "long.jsonl", *Claude("long").conversation(800))
     with server() as process:
         eventually(lambda: events_in(store_folder) > 0)
         process.send_signal(number)
@@ -185,7 +185,7 @@ def test_a_server_that_is_killed_leaves_a_sound_store(number: int, transcripts: 
 
 def test_hooks_write_while_it_works(transcripts: Path, store_folder: Path) -> None:
     """Turns that end while a backlog is read are captured at once, each once, whoever reads them."""
-    write(transcripts / "long.jsonl", *Claude("long").conversation(1500))
+    write(transcripts / "long.jsonl", *Claude("long").conversation(800))
     claude, path = Claude("running"), transcripts / "running.jsonl"
     tries = 0
 
@@ -203,7 +203,7 @@ def test_hooks_write_while_it_works(transcripts: Path, store_folder: Path) -> No
             write(path, *claude.exchange(f"quay{number}"), append=True)
             eventually(lambda number=number: is_stored(5 * (number + 1)))  # who met a stalled writer comes again
         assert tries <= 20
-        eventually(lambda: events_in(store_folder) == 7_550)
+        eventually(lambda: events_in(store_folder) == 4_050)
         assert end(process)
     store = SqliteStore(str(store_folder))
     assert_accounted(store)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 
 from howcome.clients.decode import MAX_DEPTH, clean_text, decode_record
 from howcome.errors import RecordError
@@ -100,7 +101,7 @@ values = st.recursive(
 
 
 @given(st.one_of(st.binary(max_size=60), values.map(lambda value: json.dumps({"a": value}).encode())), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_the_fast_decoder_changes_nothing(line: bytes, data: st.DataObject) -> None:
     """Any bytes, and valid lines with one byte changed, give the same record or reason with and without it."""
     if line:
@@ -112,7 +113,7 @@ def test_the_fast_decoder_changes_nothing(line: bytes, data: st.DataObject) -> N
 
 
 @given(st.text(st.characters(codec=None)))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_clean_text_can_always_be_stored(text: str) -> None:
     """Cleaned text encodes, holds no NUL, and is left alone when cleaned again."""
     cleaned = clean_text(text)

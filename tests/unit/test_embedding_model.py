@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests import bert
+from tests.hostile.scale import examples
 
 from howcome.errors import ProviderError
 from howcome.providers import minilm_cache
@@ -72,7 +73,7 @@ def test_the_graph_computes_what_the_formulas_say(source: Path) -> None:
         assert np.abs(found - bert.reference(bert.tensors(), ids)).max() < 1e-5
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(max_size=60), max_size=6))
 def test_vectors_are_unit_rows_in_the_order_of_the_texts(embedder: MiniLmEmbedder, texts: list[str]) -> None:
     """Any texts: float32, C-contiguous, of length 1, one a text, each the same bytes as alone."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples, of
 from tests.repositories import build, edges, git, write_tree
 
 from howcome.codegraph.build import LANGUAGES
@@ -190,7 +191,7 @@ _LINES = ("import a", "import b", "import p.a", "from p import b", "from . impor
 _EDIT = st.tuples(st.sampled_from(_NAMES), st.none() | st.lists(st.sampled_from(_LINES), max_size=3))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rounds=st.lists(st.lists(_EDIT, max_size=4), min_size=1, max_size=4))
 def test_a_build_after_edits_equals_a_fresh_one(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[tuple[str, list[str] | None]]]
@@ -281,6 +282,7 @@ def test_a_folder_that_became_a_link_leads_nowhere(store: SqliteStore, tmp_path:
     assert edges(store, root) == []
 
 
+LEVELS = of(3000, 6000)
 _NESTED = {
     "calls": ("f(", "1", ")"), "chain": ("", "x", ".y()"), "brackets": ("[", "", "]"), "open": ("[{(", "", ""),
     "requires": ("require(", "'a'", ")"), "modules": ("mod a {", "", "}"), "uses": ("use a::{", "b", "}"),
@@ -293,7 +295,7 @@ def test_deep_nesting_takes_no_more_than_its_time(name: str, shape: str) -> None
     """Thousands of levels end within the limit, read or left out; a reader adds little to it."""
     language = next(language for language in LANGUAGES if name in language.suffixes.values())
     begin, middle, end = _NESTED[shape]
-    source = (begin * 6000 + middle + end * 6000).encode()
+    source = (begin * LEVELS + middle + end * LEVELS).encode()
     grammar = Grammar(name, language.query, language.kinds)
     started = time.process_time()
     try:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.hostile.forms import FORMS, Form, Sample, is_leaked
+from tests.hostile.scale import examples
 
 from howcome.redact.redactor import Redactor
 from howcome.redact.sums import FORMATS, Format
@@ -110,7 +111,7 @@ def tokens(form: Format) -> st.SearchStrategy[str]:
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), st.sampled_from(FORMS), st.sampled_from(FORMATS), *[st.text(ALPHANUMERIC, max_size=3)] * 2)
 def test_a_right_checksum_is_found_in_every_form(
     data: st.DataObject, form: Form, kind: Format, before: str, after: str

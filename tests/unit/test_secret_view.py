@@ -7,6 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 
 from howcome.redact.redactor import Redactor
 from howcome.redact.search import bytes_of
@@ -47,7 +48,7 @@ _NOISY = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(
         st.one_of(
@@ -80,7 +81,7 @@ def test_what_rules_see_is_the_view(text: str) -> None:
     assert seen_of(text)[0] == bytes_of(normal_view(text).text)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(_NOISY, _NOISY, _NOISY)
 def test_places_are_those_of_the_original(before: str, inside: str, after: str) -> None:
     """A word stands in the original where the view says, with the noise inside it."""

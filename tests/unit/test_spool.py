@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 from tests.processes import WITH_SMALL_FILES, python
 
 from howcome.clients import spool
@@ -317,7 +318,7 @@ likely = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(st.dictionaries(fields, likely | json_values, max_size=8))
 def test_what_is_kept_can_be_read_again(given_: dict[str, Any]) -> None:
     """Any value is refused, or kept so that the spool's line gives the same observation and its events."""

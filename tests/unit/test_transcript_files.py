@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 
 from howcome.clients.files import MAX_LINE_BYTES, Line, LineReader, digest_of, open_transcript
 from howcome.errors import TranscriptError
@@ -42,7 +43,7 @@ def rest(reader: LineReader) -> bytes:
 
 
 @given(st.lists(st.binary(max_size=40)), st.integers(1, 50))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_lines_and_tail_are_the_file(parts: list[bytes], size: int) -> None:
     """Lines and tail put together are the bytes of the file, in any pieces, and every range is right."""
     data = b"\n".join(parts)

@@ -290,6 +290,7 @@ def _break_after(data: bytes, place: int) -> int:
     return found.end() if found else 0
 
 
+@functools.cache
 def selection(engine: str) -> Selection:
     """What says which rules hit some text: an automaton of google-re2, or ("re", or without it) their literals."""
     if engine != "re":

@@ -9,6 +9,7 @@ from hashlib import blake2b
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 
 from howcome.domain import events
 from howcome.domain.candidates import REASONS
@@ -79,7 +80,7 @@ def stored(number: int, values: dict[str, object]) -> StoredEvent:
     return StoredEvent(row, text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(stored_events, min_size=1, max_size=12))
 def test_no_source_raises_whatever_a_session_holds(rows: list[dict[str, object]]) -> None:
     """Odd characters, JSON that is none, missing times and tools: candidates or rejections, never an error."""

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.hostile.scale import examples
 from tests.unit.lifecycle.wiring import EVENT_TIMEOUTS
 
 from howcome.clients.wiring import Entry
@@ -305,7 +306,7 @@ def fresh_place() -> Iterator[Place]:
 
 
 @given(documents, layouts, st.sampled_from(["", "\n", "\r\n"]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_any_settings_survive_a_round_trip(document: dict[str, object], layout: dict[str, object], end: str) -> None:
     """Installed: the document plus our entries, installed once; uninstalled: the same bytes."""
     original = (json.dumps(document, **layout) + end).encode("utf-8", "surrogatepass")  # type: ignore[arg-type]
@@ -324,7 +325,7 @@ def test_any_settings_survive_a_round_trip(document: dict[str, object], layout: 
 
 
 @given(documents, layouts, groups, st.sampled_from([*EVENT_TIMEOUTS, "PreToolUse"]), st.booleans(), layouts)
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_a_hook_added_meanwhile_stays(
     document: dict[str, object],
     layout: dict[str, object],

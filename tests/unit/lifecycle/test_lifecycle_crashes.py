@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.hostile.scale import of
 
 from howcome.wiring import Owner, install, parts_of, uninstall, wired_parts
 
@@ -99,7 +100,7 @@ def test_an_install_killed_anywhere_can_be_undone_or_finished(home: Path, then: 
             )
         unwire(home)
         assert contents(home) == before, step
-        step += 3 if then == "finished" else 2
+        step += of(7, 3) if then == "finished" else of(5, 2)
     assert step > 20
 
 
@@ -115,7 +116,7 @@ def test_an_uninstall_killed_anywhere_is_finished_by_the_next(home: Path) -> Non
         assert_whole(home)
         unwire(home)
         assert contents(home) == before, step
-        step += 2
+        step += of(5, 2)
     assert step > 20
     assert contents(home) == before
     assert not os.path.lexists(home / ".howcome" / "installs")
