@@ -33,7 +33,7 @@ NO_LONGER = "no longer"
 STANDING_SESSIONS = 3
 """What is said in so many sessions holds until somebody says otherwise."""
 
-_SOURCE = late(r"(?:Plan(?: “(.*?)”)?|\S+ says): ")
+_SOURCE = late(r"(?:(?:Plan|Committed)(?: “(.*?)”)?|\S+ says): ")
 _WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ def words_and_outcome(text: str) -> tuple[str, str]:
 
 
 def plan_and_line(text: str) -> tuple[str, str]:
-    """The title of the plan that a memory is of ("": of none), and what it says without its source."""
+    """The title of the plan or the commit that a memory is of ("": of none), and what it says without its source."""
     found = _SOURCE.match(text)
     return (found[1] or "", text[found.end() :]) if found else ("", text)
 
