@@ -16,6 +16,7 @@ from tests.processes import run
 
 from howcome.domain.shares import difference_interval
 from howcome.history.telemetry.measures import precede_rework
+from howcome.present.statistics import rework_rows
 
 DAY = 24 * 3_600
 SOURCE = "/srv/harbor/quay.py"
@@ -139,7 +140,18 @@ def test_tokens_are_the_transcripts_and_missing_ones_are_said(worked: Path) -> N
     assert [tokens["sessions_with"], tokens["transcripts_gone"], tokens["cost_usd"]] == [0, 1, None]
     said = run("stats", "--all-projects").stdout
     assert "no transcript that is still there says any; 1 transcript gone" in said
-    assert "no experiment" in said
+    assert "no proof" in said
+
+
+@pytest.mark.usefixtures("worked")
+def test_a_cost_says_of_which_sessions_it_is(tmp_path: Path) -> None:
+    """One transcript says what it cost, the other only its tokens."""
+    silent = [record for record in first() if record["type"] != "cost-state"]
+    again = json.loads(json.dumps(silent).replace("11111111-aaaa", "44444444-dddd").replace("msg_same", "msg_other"))
+    path = write(tmp_path / "t" / "d.jsonl", *again)
+    assert run("import", str(path)).returncode == 0
+    said = " ".join(run("stats", "--all-projects").stdout.split())
+    assert "cost $0.25 in 1 of 2 sessions; the others' transcripts say none" in said
 
 
 @pytest.mark.usefixtures("store_folder")
@@ -170,6 +182,9 @@ def test_what_precedes_rework_has_an_interval_that_few_sessions_make_wide() -> N
     sessions = [{"reads": 1, "edits": 9, "settled": 9, "reworked": 3}] * 20
     [few, *_] = precede_rework([*sessions, {"reads": 9, "edits": 1, "settled": 1, "reworked": 0}])
     assert (few["with"], few["without"], few["difference"]) == ([60, 180], [0, 1], 0.3333)
+    assert rework_rows([few])[1] == ("under 2 reads an edit", "20 of 21", "33.3% of 180", "0.0% of 1", "not clear")
+    both = [{**few, "interval": [0.1, 0.4]}, {**few, "interval": [-0.4, -0.1]}]
+    assert [row[-1] for row in rework_rows(both)[1:]] == ["more often", "less often"]
     assert few["interval"] == [pytest.approx(-0.46, abs=0.02), pytest.approx(0.41, abs=0.02)]
     low, high = difference_interval([(1, 10)] * 40, [(5, 10)] * 40)
     assert low < -0.4 < high < -0.2

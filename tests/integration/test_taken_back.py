@@ -9,6 +9,8 @@ import pytest
 from tests.builders import CWD, Record, Shell, write
 from tests.processes import HOOK_FIELDS, answer_of, hook, payload, run
 
+from howcome.cli.distilling import first_memories
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -106,3 +108,16 @@ def test_what_was_taken_back_is_said_with_what_took_it_back(tmp_path: Path, stor
     old = next(place for place, row in enumerate(found) if DECIDED in row["excerpt"])
     assert holds in found[old]["later"]
     assert holds in json.dumps(found[: old + 1])
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_init_counts_what_is_listed_then(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was taken back in the same history is no memory more."""
+    write(tmp_path / "decided.jsonl", *decision())
+    write(tmp_path / "later.jsonl", *by_words(Shell("later", CWD, start=9 * DAY)))
+    assert run("import", str(tmp_path)).returncode == 0
+    counted = first_memories(quiet=False)["memories"]
+    listed = json.loads(run("memories", "--project", CWD, "--json").stdout)["memories"]
+    every = json.loads(run("memories", "--project", CWD, "--superseded", "--json").stdout)["memories"]
+    assert counted == len(listed) == len(every) - 1
+    assert f"{counted} memor" in capsys.readouterr().out

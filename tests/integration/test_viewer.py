@@ -78,6 +78,13 @@ def test_each_page_shows_what_it_is_for(browser: Browser) -> None:
         assert [word for word in words if word not in text] == [], name
 
 
+def test_weeks_without_anything_are_a_gap_and_no_row(browser: Browser) -> None:
+    """The plot begins and ends with weeks in which something was done."""
+    counts = re.findall(r"<title>\d{4}-W\d\d: (\d+)</title>", browser.page("stats"))
+    assert counts
+    assert "0" not in counts
+
+
 def test_a_command_that_failed_once_and_has_no_fix_is_no_row(browser: Browser) -> None:
     """Nobody can learn from it."""
     assert "ls berths" not in browser.shows("commands")

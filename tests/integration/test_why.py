@@ -108,6 +108,38 @@ def test_the_words_are_those_that_a_session_began_with(tmp_path: Path, decided: 
     assert "banana" not in run("why", *HERE).stdout
 
 
+def test_a_prompt_is_named_by_its_words(told: Path) -> None:
+    """In quotes or not, whatever its case: the last verdict on it; words that nobody asked are searched for."""
+    assert told.exists()
+    [last] = whys("last", *HERE)
+    for words in ((QUESTION,), (QUESTION.upper(),), QUESTION.split()):
+        assert whys(*words, *HERE) == [last]
+    assert "results" in json.loads(run("why", QUESTION.replace("retry", "second"), *HERE, "--json").stdout)
+
+
+def test_sessions_that_began_count_as_no_prompts(told: Path) -> None:
+    """Each prompt is told of, with the sessions that began in between."""
+    begun(told.parent, "8e4b-later")
+    begun(told.parent, "9c5d-last")
+    assert [one["hook"] for one in whys("-n", "1", *HERE)] == ["SessionStart", "SessionStart", "UserPromptSubmit"]
+    assert [one["hook"] for one in whys("last", *HERE)] == ["UserPromptSubmit"]
+
+
+def test_one_reason_is_given_for_a_memory_that_is_not_told(decided: Path) -> None:
+    """Its own, and of what share it is that is measured."""
+    assert decided.parent.exists()
+    kept = run("remember", "The retry limit of the poller was decided: five times.", *HERE, "--json")
+    name = json.loads(kept.stdout)["id"]
+    said(decided, QUESTION)
+    [verdict] = whys("last", *HERE)
+    [why] = [one["why"] for one in verdict["considered"] if one["id"] == name]
+    assert "of the prompt's words, by their weight)" in why
+    assert run("update", name, "--status", "resolved").returncode == 0
+    tried = run("try", QUESTION, *HERE)
+    assert "not-pushed (it is resolved" in tried.stdout
+    assert "from outside" not in tried.stdout
+
+
 def test_several_words_are_searched_for(told: Path) -> None:
     """And one that is no id."""
     assert told.exists()

@@ -49,6 +49,14 @@ def test_nothing_is_chosen_of_scraps() -> None:
     assert by_weight(session(user("ok"), agent("Done.")), WEIGHTS) == []
 
 
+def test_a_reason_is_not_cut_for_the_title_of_its_commit() -> None:
+    """The line names the cause; the title stands before it where both fit."""
+    reason = "The poller of the harbour stopped because `is_idle()` only knew one of three phases of a gauge."
+    title = "Fix the poller of the harbour that never starts once a gauge was closed"
+    assert of_memory(f"Committed “{title}”: {reason}") == reason
+    assert of_memory(f"Committed “Start it”: {reason}") == f"Committed “Start it”: {reason}"
+
+
 @given(st.text(max_size=400), st.integers(2, 200))
 def test_what_is_cut_fits_on_a_line(text: str, limit_chars: int) -> None:
     """Whatever the text."""

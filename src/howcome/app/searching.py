@@ -148,6 +148,13 @@ class Searching:
         project = None if scope is None else scope.project_id
         return self._store.injections.verdicts(session=session, project_id=project, since_ms=since_ms, limit=limit)
 
+    def verdicts_on(self, prompt: str) -> list[PastVerdict]:
+        """What became of a prompt, by its words, wherever it was asked, the newest first."""
+        from howcome.recall.prompt import fingerprint
+
+        asked = fingerprint(self._store, prompt)
+        return [one for one in self.verdicts() if one.asked == asked]
+
     def explained(self, verdicts: Iterable[PastVerdict]) -> list[Explained]:
         """Verdicts with their prompts and what was considered."""
         from howcome.recall.explained import explained

@@ -94,6 +94,10 @@ def distil(
         show_rows(rows)
 
 
+def _live(app: App) -> int:
+    return app.health.memories()[0]["by_state"].get("live", 0)
+
+
 def first_memories(*, quiet: bool) -> dict[str, object]:
     """Learns from everything that is stored, without a model: how many `memories`, or the `error`, which is told."""
     settings = read_settings(os.environ)
@@ -101,8 +105,10 @@ def first_memories(*, quiet: bool) -> dict[str, object]:
         return {}
     try:
         with open_app(settings) as app:
-            added = _distil(app, Scope.everything(), None, quiet=quiet).added
+            before = _live(app)
+            _distil(app, Scope.everything(), None, quiet=quiet)
             app.learn.in_step().run(Scope.everything())
+            added = max(0, _live(app) - before)
     except HowcomeError as error:
         echo(f"howcome: nothing was learnt from them yet: {error}. Try again with: howcome distil", err=True)
         return {"error": str(error)}

@@ -45,7 +45,12 @@ class Sections(click.Group):
         """The command of the first word; a file is asked about; words that begin with neither are searched for."""
         word = args[0]
         if word == "why" and not _is_of_why(args[1:]):
-            return "search", self.get_command(ctx, "search"), args
+            from howcome.cli.why import was_asked
+
+            words = list(takewhile(lambda arg: not arg.startswith("-"), args[1:]))
+            if not was_asked(asked := " ".join(words)):
+                return "search", self.get_command(ctx, "search"), args
+            args = [word, asked, *args[len(words) + 1 :]]
         if word in names() or word.startswith("-"):
             return super().resolve_command(ctx, args)
         if is_file(word) and all(arg.startswith("-") for arg in args[1:]):

@@ -192,7 +192,8 @@ def print_import_report(report: Report, *, found_any: bool, is_first: bool = Fal
     distils = report["accepted"] and not is_first and read_settings(os.environ).distiller != "off"
     say(
         f"{counted(report['files'], 'file')}, {report['bytes'] / 1e6:.1f} MB new in {report['seconds']:.1f} s{rate}:"
-        f" {counted(report['accepted'], 'event')} added, {known} known already, {ignored} without words"
+        f" {counted(report['accepted'], 'event')} added, {known} stored before,"
+        f" {counted(ignored, 'record')} without an event"
         + ("; what they taught becomes memories in the background, or now: howcome distil" if distils else "")
     )
     if report["quarantined"]:

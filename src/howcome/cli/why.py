@@ -13,7 +13,7 @@ from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, click_co
 from howcome.domain.events import USER_PROMPT, squeeze
 from howcome.domain.stored import ID_PREFIX, SessionSummary
 from howcome.domain.text import tokens
-from howcome.domain.verdicts import PROMPT, RULES, PastVerdict, Verdict
+from howcome.domain.verdicts import OWN, PROMPT, RULES, PastVerdict, Verdict
 from howcome.errors import NotFoundError, StoreMissingError, UsageError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, iso_time
@@ -43,15 +43,17 @@ def why(
 ) -> None:
     """Say what was considered for a prompt, what was said, and which rule held the rest back.
 
-    PROMPT is the event of a prompt (ev-…, any unique beginning), SESSION the beginning of a session's id; without
-    either it is the last prompts of this folder's project, with `last` the last one. Behind each candidate stands why
-    it was said, or the rule that held it back; what each rule means stands below. `--json` has the chance (0 to 1)
-    that it helps, too. It is kept for 30 days. Several words behind `why` are searched for.
+    PROMPT is the words of a prompt, or its event (ev-…, any unique beginning), SESSION the beginning of a session's
+    id; without either it is the last prompts of this folder's project, with the sessions that began in between, with
+    `last` the last prompt. Behind each candidate stands why it was said, or the rule that held it back; what each rule
+    means stands below. `--json` has the chance (0 to 1) that it helps, too. It is kept for 30 days. Words of no such
+    prompt are searched for.
 
     \b
     Examples:
       howcome why
       howcome why last
+      howcome why "run the linter"
       howcome why ev-3f9a
       howcome why 6295e04b --json
     """
@@ -62,9 +64,10 @@ def why(
         with open_existing() as app:
             if what is None or what == LAST:
                 scope = scope_of(app, project, all_projects=all_projects)
-                found = app.search.verdicts(scope=scope, limit=1 if what else limit)
+                found = _last(app.search.verdicts(scope=scope), 1 if what else limit)
+                found = found[-1:] if what else found
             else:
-                found = _named(app, clean_argument(what), limit)
+                found = app.search.verdicts_on(what)[:1] or _named(app, clean_argument(what), limit)
             rows = [verdict_view(one) for one in app.search.explained(found)]
     except StoreMissingError:
         if what not in (None, LAST):
@@ -72,6 +75,21 @@ def why(
         nothing = EMPTY
     notes = legend(rows) if rows else [nothing]
     report_rows({"verdicts": rows}, map(_row, rows), notes=notes, as_json=as_json)
+
+
+def was_asked(words: str) -> bool:
+    """Whether they are the words of a prompt that was answered in the last 30 days."""
+    try:
+        with open_existing() as app:
+            return bool(app.search.verdicts_on(words))
+    except StoreMissingError:
+        return False
+
+
+def _last(verdicts: list[PastVerdict], limit: int) -> list[PastVerdict]:
+    """So many prompts, the newest first, with the sessions that began after the last of them."""
+    prompts = [place for place, one in enumerate(verdicts) if one.asked is not None]
+    return verdicts[: prompts[limit - 1] + 1] if len(prompts) >= limit else verdicts
 
 
 def _named(app: App, what: str, limit: int) -> list[PastVerdict]:
@@ -97,10 +115,11 @@ def _row(view: View) -> Row:
 
 def considered_lines(considered: list[View]) -> list[str]:
     """What was considered, a line each: its words, and why it was said, or the rule that held it back."""
-    return [
-        f"{squeeze(one['summary'] or 'gone', 80)}  {one['rule'] or one['why']}  {one['id'] or 'gone'}"
-        for one in considered
-    ]
+    return [f"{squeeze(one['summary'] or 'gone', 80)}  {_reason(one)}  {one['id'] or 'gone'}" for one in considered]
+
+
+def _reason(one: View) -> str:
+    return f"{OWN} ({one['why']})" if one["rule"] == OWN else one["rule"] or one["why"]
 
 
 def legend(views: list[View]) -> list[str]:

@@ -101,7 +101,7 @@ def check_worker(machine: Machine) -> list[Finding]:
         return [Finding("ok", "worker", f"process {state['pid'] or '?'} works, since {since}")]
     if state["socket"]:
         path = os.path.join(machine.home, SOCKET_NAME)
-        what = "none; the last one left its socket, which the next one takes away"
+        what = "none: it runs while an agent's session does. The next one replaces the socket that is left"
         return [Finding("note", "worker", what, "howcome doctor --fix", lambda: _remove_socket(machine.home, path))]
     return [Finding("ok", "worker", "none: it runs while an agent's session does")]
 

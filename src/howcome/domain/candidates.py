@@ -27,10 +27,13 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
+NO_LONGER = "no longer"
+"""The subject of a candidate that takes its own words back: the file that said them does not say them any more."""
+
 STANDING_SESSIONS = 3
 """What is said in so many sessions holds until somebody says otherwise."""
 
-_SOURCE = late(r"(?:Plan(?: “(.*?)”)?|\S+ says): ")
+_SOURCE = late(r"(?:(?:Plan|Committed)(?: “(.*?)”)?|\S+ says): ")
 _WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
 
 
@@ -46,7 +49,7 @@ def words_and_outcome(text: str) -> tuple[str, str]:
 
 
 def plan_and_line(text: str) -> tuple[str, str]:
-    """The title of the plan that a memory is of ("": of none), and what it says without its source."""
+    """The title of the plan or the commit that a memory is of ("": of none), and what it says without its source."""
     found = _SOURCE.match(text)
     return (found[1] or "", text[found.end() :]) if found else ("", text)
 

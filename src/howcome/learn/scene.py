@@ -20,6 +20,7 @@ ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request
 
 _SAID = ((events.ASSISTANT_TEXT, events.ORIGIN_ASSISTANT), (events.USER_PROMPT, events.ORIGIN_USER))
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
+_TITLE = ("--title", "-t")
 MESSAGE = ("-m", "-am", "--message", "--body", "-b")
 _BROKEN = re.compile(r"(?<=[\w,;:)`])\n(?=[a-z(`])")  # where a paragraph was broken at a width
 _TRAILER = re.compile(
@@ -41,6 +42,12 @@ _PASTE = re.compile(
 _MAY_BE_PASTE = re.compile(r"[#`|*@\[(>:]")
 _PASTE_WORDS = ("severity", "commented", "diff --git")
 """Every paste (`_PASTE`) has one of these; most of what is typed has none."""
+
+
+def is_pasted(text: str) -> bool:
+    """Whether something in a text was pasted: a log, a quote, Markdown of a page."""
+    may_be = _MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS)
+    return bool(may_be) and _PASTE.search(text) is not None
 
 
 class Said:
@@ -70,8 +77,7 @@ class Said:
         self.is_user = event.kind == events.USER_PROMPT
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
-        may_be_paste = is_short and (_MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS))
-        self.is_typed = is_short and not (may_be_paste and _PASTE.search(text))
+        self.is_typed = is_short and not is_pasted(text)
         self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 
@@ -132,6 +138,7 @@ def _written(action: Action) -> list[Said]:
     if not any(word in action.command for word in ("commit", " pr ", " mr ")):
         return []
     published = [one for one in commands(action.command) if one.name.startswith(_PUBLISHED)]
-    found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
-    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in found)
+    found = [(one, text) for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
+    titled = ("\n\n".join([*(one.option(*_TITLE) if one.program != "git" else ()), text]) for one, text in found)
+    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in titled)
     return [Said(action.call, action.place, text=_TRAILER.sub("", text), is_final=True) for text in unwrapped]

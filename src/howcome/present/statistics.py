@@ -56,10 +56,11 @@ def _cost(tokens: dict[str, Any]) -> list[tuple[str, str]]:
     if not tokens["sessions_with"]:
         return [("tokens", "; ".join(["no transcript that is still there says any", *gone]))]
     kinds = ", ".join(f"{tokens[name]:,} {name.replace('_', ' ')}" for name in tokens if name in _KINDS)
-    cost, of_cost = tokens["cost_usd"], counted(tokens["sessions_with_cost"], "session")
+    cost, of_cost = tokens["cost_usd"], f"{tokens['sessions_with_cost']} of {said}"
+    rest = "" if tokens["sessions_with_cost"] == tokens["sessions_with"] else "; the others' transcripts say none"
     return [
         ("tokens", "; ".join([f"{kinds}, in {tokens['requests']:,} requests of {said}", *silent, *gone])),
-        ("cost", f"${cost:,.2f}, said by {of_cost}" if cost is not None else "no transcript says it"),
+        ("cost", f"${cost:,.2f} in {of_cost}{rest}" if cost is not None else "no transcript says it"),
     ]
 
 
@@ -73,10 +74,11 @@ def rework_rows(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
         low, high = one["interval"]
         if not one["with"][1] or not one["without"][1]:  # all sessions, or none
             continue
-        parts = [f"{count} of {of}" for count, of in (one["with"], one["without"], one["sessions"])]
-        points = [f"{100 * share:+.1f}" for share in (one["difference"], low, high)]
-        rows.append((one["before"], "{} [{} {}]".format(*points), *parts))
-    return [("sessions with", "points", "with", "without", "sessions"), *rows] if rows else []
+        there = "{} of {}".format(*one["sessions"])
+        shares = [f"{count / of:.1%} of {of}" for count, of in (one["with"], one["without"])]
+        more = "more often" if low > 0 else "less often" if high < 0 else "not clear"
+        rows.append((one["before"], there, *shares, more))
+    return [("sessions with", "of all", "edits replaced", "in the others", "so that is"), *rows] if rows else []
 
 
 def group_row(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:

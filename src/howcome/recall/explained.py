@@ -8,8 +8,9 @@ from contextlib import suppress
 from howcome.clients.decode import clean_text
 from howcome.domain.answering import asked_of_past
 from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
+from howcome.domain.memories import OPEN as OPEN_STATUS
 from howcome.domain.stored import Filter, Scope, StoredEvent
-from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, PROMPT, RULES, UNLIKELY
+from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, OWN, PROMPT, RULES, UNLIKELY
 from howcome.recall.bites import Bites, by_weight, line_of, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.gate import SPEAK
@@ -30,7 +31,7 @@ BEGUN = {
     AGENT: "said as the subagent began: its task names what it is about",
 }
 OPEN = "said: it is what was open, or how the last sessions ended"
-LIKELY = f"said: its chance to help is above the bar of {SPEAK:.0%}"
+LIKELY = f"said: its chance to help is {SPEAK:.0%} or more"
 NEAR = "said: it is among what is nearest to the prompt"
 KEPT = "said: a memory with enough of the prompt's words"
 """Why a line was said. Which way the gate went is not kept: these hold for each of them."""
@@ -65,10 +66,20 @@ class Explained:
         if chance >= 1 and not held and (memory is None or memory.type == "context"):
             return OPEN
         if memory is not None:
-            return f"{held or KEPT} ({chance:.0%}, by weight)"
+            reason = _own(memory) if rule == OWN else held or KEPT
+            return f"{reason} ({chance:.0%} of the prompt's words, by their weight)"
         if held not in ("", RULES[UNLIKELY], RULES[BEST]):
             return held
-        return f"{held or (LIKELY if chance >= SPEAK else NEAR)} ({chance:.0%})"
+        return f"{held or (LIKELY if chance >= SPEAK else NEAR)} (its chance: {chance:.0%})"
+
+
+def _own(memory: Memory) -> str:
+    """Why a memory is not told unasked (`verdicts.OWN`)."""
+    if memory.status != OPEN_STATUS:
+        return f"it is {memory.status}"
+    if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
+        return "it is from outside"
+    return "it is asleep" if memory.is_asleep else "only this very session says it"
 
 
 def explained(store: Store, verdicts: Iterable[PastVerdict]) -> list[Explained]:

@@ -75,9 +75,10 @@ BEFORE: Sequence[tuple[str, Callable[[Counted], float], float | None]] = (
 """What may precede rework: its name, its value for a session, and above which it is there (None: the median's)."""
 
 CAVEAT = (
-    "Share of edits that another session replaced within a week: in points, how much larger in sessions with each of"
-    " these. It counts where both ends in brackets have one sign; of seven lines, one does so by chance every third"
-    " time. “Many” is more than in half of the sessions. This is no experiment: long sessions do more of everything."
+    "Edits that another session replaced within a week, in sessions with each of these and in the others. “Not clear”:"
+    " it may be chance (95 %; --json has the interval). Of seven lines one is clear by chance every third time. “Many”"
+    " is more than in half of the sessions. Long sessions do more of everything, so this is no proof. What is more"
+    " often may be worth a line in CLAUDE.md or AGENTS.md: --since shows later whether fewer edits are replaced."
 )
 
 

@@ -37,7 +37,7 @@ REPEATED_SHARE = 0.7
 class SourceDistiller:
     """Distils by sources; `off` names those that are not asked."""
 
-    version = 16
+    version = 17
 
     def __init__(self, off: Sequence[str] = ()) -> None:
         self._sources = {name: find for name, find in SOURCES.items() if name not in off}
@@ -53,8 +53,8 @@ class SourceDistiller:
         told: list[tuple[str, set[str]]] = []
         for name, find in self._sources.items():
             for draft in find(seen):
-                said = stems(draft.text)
-                others = [other for source, other in told if source != name]
+                said = stems(draft.text) if draft.subject != candidates.NO_LONGER else set()
+                others = [other for source, other in told if source != name and said]
                 if any(len(said & other) >= REPEATED_SHARE * min(len(said), len(other)) for other in others):
                     found.reject(candidates.REPEATED)
                     continue

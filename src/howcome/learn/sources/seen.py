@@ -58,6 +58,9 @@ _MOMENTARY = re.compile(
     r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
     re.IGNORECASE,
 )
+_ONE_OF_SEVERAL = re.compile(r"\(?[A-Z0-9][:)] ")
+"""What has a letter or a number is one of several that may be: "B: the cache is stale"."""
+
 _ENDS = (".", "!", "。", "！")  # noqa: RUF001 - as above
 _END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
 
@@ -92,6 +95,19 @@ class Seen:
     def replies(self) -> list[Said]:
         """What the agent said to the user in it: no messages of commits, no plans."""
         return replies_of(self.scene)
+
+    @property
+    def concluding(self) -> list[Said]:
+        """The replies that tell what became of the user's words.
+
+        Those to the user's next words, where nothing was changed before and these name the same: who comes back with a
+        thing does not take the first answer for its end. In two projects it was not in five of five such exchanges.
+        """
+        after = next(self.later(1), None)
+        again = next(iter(after.user_said()), None) if after is not None else None
+        names = {name.strip("`()") for name in anchors.names_in(self.words.text if self.words else "")} - {""}
+        is_again = again is not None and not self.scene.edited and any(name in again.text for name in names)
+        return replies_of(after) if after is not None and is_again else self.replies
 
     @property
     def refused(self) -> Action | None:
@@ -131,7 +147,7 @@ class Seen:
             return False
         longest = max(told[1:], key=len)  # the first word may have another case there; the others are as they were
         told = [word.casefold() for word in told]
-        for event in chain(*(one.all_events for one in self._earlier), self.scene.exchange.all_events):
+        for event in chain(*(one.all_events for one in (*self._earlier, self.scene.exchange, *self._later))):
             if event.id == said_in.id:
                 return False
             around_it = _around(event.text or "", longest, 2 * len(line))
@@ -172,6 +188,7 @@ def _lasts(line: str) -> bool:
     if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
         return False
     passes = words.begins(line, "narrates", "dangles", "passes") or words.has(line, "guesses")
+    passes = passes or words.has(line, "requests") or _ONE_OF_SEVERAL.match(line) is not None
     return not passes and not is_of_the_moment(line)
 
 

@@ -1,0 +1,141 @@
+"""What looks like a decision, a remedy or an outcome and is none: of the day, somebody else's, or overruled."""
+
+from __future__ import annotations
+
+import pytest
+from tests.sessions import Part, agent, call, changed, learnt, ran, user
+
+from howcome.domain.candidates import NO_LONGER
+
+Parts = list[Part | list[Part]]
+
+
+def answered(question: str, answer: str, *labels: str) -> list[Part]:
+    """A question of the agent and what was answered: one of its options, or words of one's own."""
+    options = [{"label": label, "description": f"the gauge is told {label}"} for label in labels]
+    said = f'answered: "{question}"="{answer}".'
+    return call("AskUserQuestion", said, questions=[{"question": question, "options": options}])
+
+
+PUSH = ("Ready to push the tides to the harbour?", "Yes, push", "Yes, push", "No, wait")
+PUSCH = ("Soll der Zweig jetzt in den Hafen?", "Ja, schieben", "Ja, schieben", "Nein, warten")
+KEEP = ("Should `read_tides()` keep the old format?", "Yes, keep it", "Yes, keep it", "No, drop it")
+
+LEFT: list[tuple[str, Parts]] = [
+    ("leave to act now", [user("push it"), answered(*PUSH), ran("git push --force-with-lease", "ok")]),
+    ("leave to act now, and then the answer as a prompt", [
+        user("push it"), answered(*PUSH), user("Yes, push"), ran("git push --force-with-lease", "ok"),
+    ]),
+    ("leave to act now, German", [user("weiter"), answered(*PUSCH), ran("git push", "ok")]),
+    ("an answer that is a paste", [
+        user("go"), answered("Which author?", "Like so:\n> tide log\nreading 83af2 of Mara", "The buoy's", "Mine"),
+    ]),
+    ("an answer that asks back", [
+        user("go"), answered("Does this design hold?", "which states can the gauge have at all?", "Yes", "No"),
+    ]),
+    ("names of files and a verdict", [
+        user("go"), agent("If `gauge.go` is missing from `tides`, `poll()` returns `true`."),
+        user("tideA.go tideB.go quay.go tideA.go tideB.go quay.go FAIL"), changed("quay.go"), agent("`quay.go` works."),
+    ]),
+    ("an answer that says nothing of its own", [
+        user("go"), agent("`TidePoller` has only `poll()` (poller.py)"),
+        user("ok, let's do this fix then, ignore the existing PR"), changed("poller.py"), agent("Done."),
+    ]),
+    ("another program of the line", [
+        user("test"), ran("tide check ./quay -v | grep '--- X'", "grep: unrecognized option '--- X'", failed=True),
+        ran("tide check ./quay", "ok"),
+    ]),
+    *((f"a command that went on with {option}", [
+        user("rebase"), ran("git rebase origin/main", "error: Unable to create '.git/index.lock'", failed=True),
+        ran(f"git rebase {option}", "ok"),
+    ]) for option in ("--continue", "--abort", "--skip", "--quit")),
+    *((f"other tests than the one that failed: {verdict}", [
+        user("test"), ran("pytest -q tests/quay -k tide", verdict, failed=True), ran("pytest -q tests/quay", "ok"),
+    ]) for verdict in (
+        "--- FAIL: TestTide (0.03s)", "FAILED tests/quay/test_tide.py::test_tide - KeyError",
+        "FAIL\tharbour/quay\t0.03s", "FAIL src/tide.test.ts", "test quay::tide ... FAILED",
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", [one[1] for one in LEFT], ids=[one[0] for one in LEFT])
+def test_nothing_is_learnt_of(parts: Parts) -> None:
+    """Neither a decision nor a remedy."""
+    assert [one.text for one in learnt(*parts, user("thanks"), agent("You are welcome."))] == []
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [user("go"), answered(*KEEP), changed("tides.py")],
+        [user("go"), answered(*KEEP), ran("grep -r tides"), changed("tides.py")],
+        [user("go"), answered("Which queue?", "Exactly once", "Exactly once", "At most once"), ran("tide up", "ok")],
+        [user("go"), answered("Which queue for `tides`?", "NATS, it is on the buoy already", "Kafka"), ran("tide up")],
+    ],
+)
+def test_a_choice_is_no_leave(parts: Parts) -> None:
+    """Where files change after the yes, where nobody says no, and in one's own words."""
+    assert [one.type for one in learnt(*parts, only=["choices"])] == ["decision"]
+
+
+def test_a_line_that_an_edit_takes_out_of_a_file_is_taken_back() -> None:
+    """Whatever stands in its place; what only moved stays."""
+    stays, goes = "- Never ask the buoy twice for one reading.", "- Use `tide_clock()` and never the system clock."
+    both, new = f"{stays}\n{goes}", "- Use `tide_clock(utc=True)` and never the system clock."
+    edits = [{"old_string": both, "new_string": new}, {"old_string": "# Buoys", "new_string": f"# Buoys\n{stays}"}]
+    found = learnt(
+        user("note that"), changed("CLAUDE.md", "# Rules", f"# Rules\n{both}"),
+        call("MultiEdit", "ok", file_path="CLAUDE.md", edits=edits), only=["instructions"],
+    )  # fmt: skip
+    says = [(one.text.removeprefix("CLAUDE.md says: "), one.subject) for one in found]
+    kept = [(f"{line[2:]}", "") for line in (goes, stays, new)]
+    assert sorted(says) == sorted([*kept, (goes[2:], NO_LONGER)])
+
+
+@pytest.mark.parametrize("line", [
+    "- **B**: Old `gauge` files somehow kept the tides of the harbour because `poll()` never closes.",
+    "Once you run `poll()`, let me know the tides because the gauge of the harbour never tells.",
+    "Wenn `poll()` gelaufen ist, sag mir die Gezeiten, weil der Pegel im Hafen nie etwas sagt.",
+])  # fmt: skip
+def test_one_guess_of_several_and_a_request_are_no_outcome(line: str) -> None:
+    """What was done then is told, not supposed or asked for."""
+    found = learnt(user("hi"), agent("Hm."), user("the tides in `gauge.db` of the harbour must never be read twice "
+                   "because `poll()` is slow"), changed("quay.py"), agent(f"Possible:\n{line}"))  # fmt: skip
+    assert [one.text.partition(" Then:")[2] for one in found] == [""]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'gh pr create --title "Read tides in UTC" --body "$(cat <<\'EOF\'\n{}\nEOF\n)"',
+        "gh pr edit 3 --body \"$(cat <<'EOF'\n{}\nEOF\n)\"",
+        'gh pr create -t "Read tides in UTC" -b "{}"',
+    ],
+)
+def test_a_heading_is_no_title(command: str) -> None:
+    """The title of a pull request is its own, else the first line of its text that is no heading."""
+    body = "## Summary\n\nRead tides in UTC\n\n- Readings shifted by an hour because parse_tide took local time."
+    found = learnt(user("open it"), ran(command.format(body), "https://quay/3"), only=["commits"])
+    assert [one.text.partition(":")[0] for one in found] == ["Committed “Read tides in UTC”"]
+
+
+BROKEN = user("`TestGauge` has a problem, it waits for some input of the harbour, it is in `gauge_test.go`")
+AGAIN = user("when I run it by `go test -run TestGauge` it hangs until I hit enter")
+
+
+def test_what_the_user_came_back_with_was_not_the_end() -> None:
+    """Nothing was changed, and the next words name the same: then the next answer tells what was done."""
+    first = agent("`TestGauge` of the harbour works as it should.")
+    then = agent("`TestGauge` opens `/dev/tty` itself and waits for input there.")
+    parts: Parts = [user("hi"), agent("Hm."), BROKEN, ran("go test", "ok"), first]
+    assert "Then: `TestGauge` of" in learnt(*parts, user("thanks"))[0].text
+    assert "Then: `TestGauge` opens" in learnt(*parts, AGAIN, changed("gauge_test.go"), then)[0].text
+    assert "Then: `TestGauge` of" in learnt(*parts[:-1], changed("gauge.go"), first, AGAIN, then)[0].text
+
+
+def test_what_a_page_said_in_between_is_no_outcome() -> None:
+    """The agent repeats it, whichever exchange it was said in."""
+    says = "`TestGauge` opens `/dev/tty` itself and waits for input there."
+    parts: Parts = [user("hi"), agent("Hm."), BROKEN, agent("`TestGauge` works."), AGAIN]
+    page = call("WebFetch", says, url="https://quay.example")
+    assert not any("opens" in one.text for one in learnt(*parts, page, agent(says)))
