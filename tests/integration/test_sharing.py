@@ -88,7 +88,7 @@ def test_what_is_shared_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     review = bob.run("memories", "--review").stdout
     assert "Ann <ann@example.org>, key " in review
     settle(bob)
-    assert UPLOADS in bob.told(QUESTION)
+    assert f"(Ann) {UPLOADS}" in bob.told(QUESTION)
     there = bob.one(UPLOADS)
     assert there["agent"].startswith("Ann <ann@example.org>, key ")
     assert (there["origin"], there["ts"]) == ("user", ann.one(UPLOADS)["ts"])
@@ -132,6 +132,26 @@ def test_a_teammate_s_edit_is_offered_in_the_place_of_the_old_one(ann: Machine, 
     bob.ask("share", "--receive")
     settle(bob)
     assert NINE in bob.told(QUESTION)
+
+
+def test_who_wrote_the_words_is_their_author(ann: Machine, bob: Machine) -> None:
+    """An edit is its editor's; another type leaves the words to who wrote them, and nobody else shares those."""
+    ann.ask("share", ann.keep(UPLOADS))
+    push(ann)
+    pull(bob)
+    bob.ask("share", "--receive")
+    settle(bob)
+    retyped = bob.ask("update", bob.one(UPLOADS)["id"], "--type", "pattern")
+    assert retyped["agent"].startswith("Ann <")
+    [reason] = bob.ask("share", "--project")["left_out"].values()
+    assert reason.startswith("it is of Ann <ann@example.org>, key ")
+    assert bob.ask("update", retyped["id"], SEVEN)["agent"] is None
+    assert len(bob.ask("share", "--project")["written"]) == 1
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    settle(ann)
+    assert ann.one(SEVEN)["agent"].startswith("Bob <bob@example.org>, key ")
 
 
 def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:

@@ -101,8 +101,10 @@ def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     assert ("Ann" in shown, UPLOADS in shown, "--accept" in shown) == (True, True, True)
     [pair] = bob.ask("team", "review")["reviews"]
     assert bob.ask("team", "review", str(pair["number"]), "--accept") == {"accepted": [pair["number"]]}
-    assert UPLOADS in bob.told(QUESTION)
+    assert f"(Ann) {UPLOADS}" in bob.told(QUESTION)
+    assert "  of Ann  " in bob.run("search", "gateway", "uploads").stdout
     found = bob.one(UPLOADS)
+    assert "hand, of Ann, long-term" in bob.run("memories", "--why", found["id"]).stdout
     assert (found["agent"], found["origin"], found["ts"]) == ("Ann", "user", ann.one(UPLOADS)["ts"])
     assert bob.ask("team", "push")["pushed"] == 0, "it is Ann's"
     status = bob.ask("team", "status")
@@ -157,6 +159,17 @@ def test_an_edit_takes_its_place_and_a_forgotten_one_is_withdrawn(
     assert bob.ask("team", "pull")["taken_back"] == 1
     assert bob.texts() == [SEVEN]
     assert ("", True) in there(database, repository_name)
+
+
+def test_what_came_through_the_server_is_not_shared_through_git(ann: Machine, bob: Machine) -> None:
+    """It would be signed as the words of who accepted it, and come back to its author for a review."""
+    bob.keep(UPLOADS)
+    bob.ask("team", "push")
+    ann.ask("team", "pull")
+    settle(ann)
+    shared = ann.ask("share", "--project")
+    assert (shared["written"], list(shared["left_out"].values())) == ([], ["it is of Bob"])
+    assert ann.run("share", ann.one(UPLOADS)["id"]).returncode == 1
 
 
 def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
