@@ -165,6 +165,8 @@ def held_back(memory: Memory, root: str, redactor: Redactor) -> str | None:
         return f"it is {memory.state}"
     if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
         return "it is from outside the conversation"
+    if memory.agent is not None:
+        return f"it is of {memory.agent}"
     if root not in (memory.roots or [root]):
         return f"it is of another project, {memory.project}"
     return None if is_clean(memory.text, redactor) else "it holds a secret, or a private span"
