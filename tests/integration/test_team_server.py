@@ -64,6 +64,30 @@ def test_what_one_stores_another_reads_and_finds(database: TeamDatabase, server:
     assert server.ask("/v1/me", read)[1]["scope"] == "read"
 
 
+def test_agents_are_told_what_holds_of_a_chain(database: TeamDatabase, server: Server) -> None:
+    """An author's newest text; what somebody else put in its place stands beside it, and each says so."""
+    write, read, bob = database.tokens["write"], database.tokens["read"], database.invite("acme", "Bob")
+    sent = [
+        record("c1", "The evaluator keeps its queue in Redis"),
+        record("c2", "The evaluator keeps its queue in SQLite", supersedes="c1" * 16),
+        record("c3", "The evaluator keeps its queue in Postgres", supersedes="c2" * 16),
+    ]
+    server.ask("/v1/memories", write, data={"memories": sent})
+    beside = record("c4", "The evaluator keeps its queue in Kafka", supersedes="c3" * 16)
+    server.ask("/v1/memories", bob, data={"memories": [beside]})
+
+    def found() -> dict[str, list[str]]:
+        hits = server.tool("search_team_memory", read, query="evaluator queue")
+        return {hit["text"].split()[-1]: hit["later"] for hit in hits}
+
+    assert found() == {"Postgres": [f"mem-{'c4' * 6} of Bob"], "Kafka": []}
+    [old] = server.tool("get_team_memory", read, id="c1c1")
+    assert old["later"] == [f"mem-{'c2' * 6} of Ann"]
+    server.ask("/v1/memories", bob, data={"memories": [record("c4", "", withdrawn=True)]})
+    server.ask("/v1/memories", write, data={"memories": [record("c3", "", withdrawn=True)]})
+    assert found() == {"SQLite": []}
+
+
 HOSTS = {"": True, "localhost:{port}": True, "team.example.org": True, "team.example.org:443": False,
          "127.0.0.1": False,
          "evil.example": False, "127.0.0.1.evil.example:{port}": False}  # fmt: skip
