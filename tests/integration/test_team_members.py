@@ -98,7 +98,12 @@ def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     assert UPLOADS not in bob.told(QUESTION)
     assert [row["is_outside"] for row in bob.ask("memories")["memories"]] == [True]
     shown = bob.run("team", "review").stdout
-    assert ("Ann" in shown, UPLOADS in shown, "--accept" in shown) == (True, True, True)
+    assert ("Ann proposes" in shown, UPLOADS in shown, "--accept" in shown, "--keep" in shown) == (
+        True,
+        True,
+        True,
+        False,
+    )
     [pair] = bob.ask("team", "review")["reviews"]
     assert bob.ask("team", "review", str(pair["number"]), "--accept") == {"accepted": [pair["number"]]}
     assert f"(Ann) {UPLOADS}" in bob.told(QUESTION)
@@ -170,6 +175,50 @@ def test_what_came_through_the_server_is_not_shared_through_git(ann: Machine, bo
     shared = ann.ask("share", "--project")
     assert (shared["written"], list(shared["left_out"].values())) == ([], ["it is of Bob"])
     assert ann.run("share", ann.one(UPLOADS)["id"]).returncode == 1
+
+
+def test_a_review_is_listed_by_its_numbers(ann: Machine, bob: Machine) -> None:
+    """And what would take another's place says so; `memories --settle` has the same two words."""
+    first = ann.keep(UPLOADS)
+    ann.plant(30, "The oldest of all was kept years before")
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    pairs = bob.ask("team", "review")["reviews"]
+    assert [pair["number"] for pair in pairs] == sorted(pair["number"] for pair in pairs)
+    for pair in pairs:
+        word = "--accept" if pair["newer"]["text"] == UPLOADS else "--refuse"
+        bob.ask("memories", "--settle", str(pair["number"]), word)
+    assert bob.texts() == [UPLOADS]
+    ann.ask("update", first, SEVEN)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    said = bob.run("memories", "--review").stdout
+    assert "Ann proposes in the place of the older one" in said
+    assert ("--accept" in said, "one of --keep" in bob.run("memories", "--settle", "1").stderr) == (True, True)
+    assert bob.run("memories", "--settle", "1", "--accept", "--refuse").returncode == 2
+
+
+def test_the_status_is_that_of_the_last_exchange(ann: Machine, database: TeamDatabase, server: Server) -> None:
+    """Also of one by hand, be there something to send or not; `howcome status` has a line of it."""
+    assert "not yet" in ann.run("team", "status").stdout
+    assert ann.run("team", "pull").stdout == "0 memories to review, 0 taken back\n"
+    assert ann.run("team", "push").stdout == "0 memories pushed, 0 withdrawn\n"
+    assert "last run today" in ann.run("team", "status").stdout
+    assert "in acme as Ann; last run today" in ann.run("status").stdout
+    assert ann.run("team", "push", "mem-0000").returncode == 1
+    assert ann.ask("team", "status")["problem"] is None, "that was no word of the server's"
+    good = (ann.store / MEMBERSHIP).read_text()
+    (ann.store / MEMBERSHIP).write_text(json.dumps({**json.loads(good), "url": "http://127.0.0.1:9"}))
+    for command in ("push", "pull"):
+        assert ann.run("team", command).returncode == 1
+        assert "problem: http://127.0.0.1:9/v1/" in ann.run("team", "status").stdout
+    assert ann.ask("status")["team"]["problem"]
+    assert "does not answer" in ann.run("status").stdout
+    assert ann.run("doctor").stdout.count("http://127.0.0.1:9") == 1
+    joined(ann, f"http://{server.host}", database.invite("acme", "Eve"))
+    assert ann.ask("team", "status")["problem"] is None
+    database.admin.revoke("acme", "Eve")
+    assert (ann.run("team", "push").returncode, ann.run("team", "pull").returncode) == (1, 1)
 
 
 def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:

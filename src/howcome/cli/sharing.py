@@ -17,7 +17,6 @@ from howcome.present.screen import day, report
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
-    from howcome.memory.team_server import TeamReport
 
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
 Keep a copy of it: nobody opens the files without it.
@@ -205,7 +204,9 @@ def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), 
     """
     with open_existing() as app:
         done = app.sharing.team_server().push(here(), memories)
-    _print_shared(done, as_json=as_json, must=bool(memories))
+    said = [f"{counted(done.pushed, 'memory', 'memories')} pushed, {done.withdrawn} withdrawn"]
+    said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
+    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=bool(memories and done.left_out))
 
 
 @click_command
@@ -218,7 +219,9 @@ def pull(as_json: bool = JSON) -> None:
     """
     with open_store() as app:
         done = app.sharing.team_server().pull(here())
-    _print_shared(done, as_json=as_json)
+    hint = ": howcome team review" if done.to_review else ""
+    said = [f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}"]
+    _end(asdict(done), said, done.problems, as_json=as_json)
 
 
 @click_command
@@ -281,14 +284,3 @@ def membership(*, as_json: bool) -> None:
     said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
     report(facts, said, as_json=as_json)
-
-
-def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
-    said = []
-    if done.pushed or done.withdrawn or not (done.to_review or done.taken_back):
-        said.append(f"{counted(done.pushed, 'memory', 'memories')} pushed, {done.withdrawn} withdrawn")
-    if done.to_review or done.taken_back:
-        hint = ": howcome team review" if done.to_review else ""
-        said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
-    said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
-    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=must and bool(done.left_out))

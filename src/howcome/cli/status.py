@@ -25,8 +25,11 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
 from howcome.worker.thread import worker_state
 
-QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook error", "integrity"))
+QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "team", "hook error", "integrity"))
 """Lines that quote something. The others are numbers and our own words: to load the rules for secrets takes 40 ms."""
+
+_MEMBERSHIP = "team.json"
+"""What a team's member has: nobody else loads what asks a team's server (`memory.team_server`)."""
 
 
 @command
@@ -84,6 +87,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "prompts": seen.prompts_in_time(home), "last_hook": iso_time(seen.last_hook_ms(app, home, transcripts) or None),
         "spool": spool_counts(home), "distil_batches": app.learn.queue.counts(),
         "projects_in_doubt": len(app.projects.doubts()), "worker": worker_state(home),
+        "team": app.sharing.team_server().status() if os.path.exists(os.path.join(home, _MEMBERSHIP)) else {},
         "hook_errors": seen.last_lines(os.path.join(home, LOG_NAME)),
     }  # fmt: skip
     return facts | ({"integrity": app.health.check_integrity() or ["ok"]} if check else {})
@@ -152,6 +156,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: howcome projects"))
     if spool["waiting"] or spool["dead"]:
         lines.append(("spool", f"{counted(spool['waiting'], 'observation')} waiting, {spool['dead']} dead"))
+    if team := facts["team"]:
+        run = f"last run {day(iso_time(team['run_ms']))}" if team["run_ms"] else "no run yet"
+        lines.append(("team", f"in {team['team']} as {team['person']}; {team['problem'] or run}"))
     lines += [("hook error", _logged(line)) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
 

@@ -350,7 +350,7 @@ def check_team(machine: Machine) -> list[Finding]:
     except (SettingsError, StoreError):  # other checks say so
         return []
     if facts.get("problem"):
-        return [Finding("warning", "team", f"{facts['url']}: {facts['problem']}", "howcome team status")]
+        return [Finding("warning", "team", str(facts["problem"]), "howcome team status")]
     return [Finding("ok", "team", f"in {facts['team']} as {facts['person']}")]
 
 

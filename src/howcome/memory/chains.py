@@ -73,7 +73,7 @@ def _settle_import(store: Store, forget: Forget, now_ms: Callable[[], int], revi
     if keep == "older":
         forget(new.key.hex(), is_person=True)
     elif (twin := store.memories.live_twin(new.row)) is not None:
-        raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
+        raise UsageError(f"{twin.id} says the same and is live: `--refuse` (`--keep older`) leaves it at that")
     else:
         store.reviews.accept(review, now_ms(), supersedes=keep == "newer")
     return store.reviews.get(review.row) or review

@@ -44,6 +44,10 @@ CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
+UNKNOWN = (
+    "the server does not know this token, or it has ended: check what you pasted, or ask for another, then `howcome"
+    " team join` again"
+)
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
 
@@ -115,10 +119,11 @@ class TeamServer(Exchange):
         return {**facts, "pushes": shared, "pulls": sorted(self._state["repositories"]), "pushed": done}
 
     def waiting(self) -> list[Review]:
-        """What came from the team's server, and nobody has accepted or refused yet, newest first."""
+        """What came from the team's server, and nobody has accepted or refused yet, by its number."""
         came = set(self._state.get("keys", {}).values())
         every = self._store.reviews.waiting(Scope.everything(), MAX_SHARED)
-        return [pair for pair in every if pair.reason == IMPORTED and pair.newer.key.hex() in came]
+        found = [pair for pair in every if pair.reason == IMPORTED and pair.newer.key.hex() in came]
+        return sorted(found, key=lambda pair: pair.row)
 
     # -- both ways -------------------------------------------------------------------------------------------------
     def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
@@ -133,7 +138,10 @@ class TeamServer(Exchange):
             entry["is_pushed"] |= not prefixes
             self._state["refused"] = {}
             self._keep(MEMBERSHIP, self._state)
-            self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+            with self._noted(report):
+                self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+                if not (report.pushed or report.withdrawn):
+                    self._wire.ask("/v1/me")  # a token that has ended is told, too, where nothing was to be sent
         return report
 
     def pull(self, folder: str) -> TeamReport:
@@ -141,8 +149,20 @@ class TeamServer(Exchange):
         report = TeamReport()
         with self._alone():
             name, root = self._repository(folder)
-            self._pull(name, self._entry(name, root), report, MAX_SHARED // MAX_RECORDS)
+            with self._noted(report):
+                self._pull(name, self._entry(name, root), report, MAX_SHARED // MAX_RECORDS)
         return report
+
+    @contextmanager
+    def _noted(self, report: TeamReport) -> Iterator[None]:
+        """What is done by hand counts as a run: when it was, and what was wrong."""
+        try:
+            yield
+        except SyncError as error:
+            report.problems.append(str(error))
+            raise
+        finally:
+            self._note(report)
 
     def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
         """Both ways for every repository that was pushed or pulled before; StoreLockedError if another is at it."""
@@ -160,10 +180,13 @@ class TeamServer(Exchange):
             except HowcomeError as error:
                 report.problems.append(str(error))
                 break  # the server is away, or the token has ended: so it is for the others
+        self._note(report)
+        return report
+
+    def _note(self, report: TeamReport) -> None:
         self._state["failures"] = self._state.get("failures", 0) + 1 if report.problems else 0
         self._state |= {"run_ms": self._now_ms(), "problem": report.problems[0] if report.problems else None}
         self._keep(MEMBERSHIP, self._state)
-        return report
 
     def run_if_due(self) -> None:
         """Runs if the last time is long enough ago, and no other process is at it."""
@@ -342,7 +365,7 @@ class TeamWire:
             found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
         except RefusedError as error:
             if error.status == ENDED:
-                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+                raise SyncError(UNKNOWN) from error
             raise SyncError(str(error).partition("; check")[0]) from error
         except ProviderError as error:
             raise SyncError(str(error)) from error
