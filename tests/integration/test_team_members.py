@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -17,13 +18,14 @@ from tests.processes import run
 from tests.teams import Server, TeamDatabase, served, team_database
 from tests.ungated import KEY_ID
 
-from howcome.memory.team_server import MAX_PAGES, MEMBERSHIP, TeamServer
+from howcome.memory.team import FOLDER, MEMBERSHIP
+from howcome.memory.team_server import MAX_PAGES, TeamServer
 from howcome.present.patience import Patience
 from howcome.settings import read_settings
 from howcome.worker.passes import CatchUp
 
 UPLOADS = "Uploads are retried five times because the gateway drops every third one"
-SEVEN = UPLOADS.replace("five", "seven")
+SEVEN, NINE = UPLOADS.replace("five", "seven"), UPLOADS.replace("five", "nine")
 QUESTION = "how often are uploads to the gateway retried?"
 DAY_MS = 24 * 3600 * 1000
 
@@ -175,6 +177,52 @@ def test_what_came_through_the_server_is_not_shared_through_git(ann: Machine, bo
     shared = ann.ask("share", "--project")
     assert (shared["written"], list(shared["left_out"].values())) == ([], ["it is of Bob"])
     assert ann.run("share", ann.one(UPLOADS)["id"]).returncode == 1
+
+
+def both_ways(giver: Machine, taker: Machine) -> tuple[int, int]:
+    """What waits in addition where something is pushed and pulled, then shared in a file and received."""
+    giver.ask("team", "push")
+    pulled = taker.ask("team", "pull")["to_review"]
+    giver.ask("share", "--project")
+    shutil.copytree(giver.folder / FOLDER, taker.folder / FOLDER, dirs_exist_ok=True)
+    return pulled, taker.ask("share", "--receive")["added"]
+
+
+@pytest.mark.parametrize("answer", ["--accept", "--refuse", ""])
+def test_what_came_in_one_way_does_not_wait_again_by_another(ann: Machine, bob: Machine, answer: str) -> None:
+    """Whatever became of it here; an edit of it is offered once, too."""
+    first = ann.keep(UPLOADS)
+    assert both_ways(ann, bob) == (1, 0)
+    for pair in bob.ask("team", "review")["reviews"] if answer else ():
+        bob.ask("team", "review", str(pair["number"]), answer)
+    bob.ask("share", "--receive")
+    bob.ask("team", "pull")
+    assert len(bob.ask("memories", "--review")["reviews"]) == (answer == "")
+    if answer == "--accept":
+        bob.ask("update", bob.one(UPLOADS)["id"], NINE)
+        assert bob.ask("share", "--receive")["added"] == 0
+    ann.ask("update", first, SEVEN)
+    assert both_ways(ann, bob) == (1, 0)
+    [pair] = bob.ask("memories", "--review")["reviews"]
+    assert pair["newer"]["text"] == SEVEN
+
+
+def test_what_both_kept_in_the_same_words_is_each_one_s_own(
+    ann: Machine, bob: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """It waits at neither's, both push it, and who takes it back takes back nothing of the other."""
+    ident = ann.keep(UPLOADS)
+    bob.keep(UPLOADS)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 0
+    assert bob.ask("team", "push")["pushed"] == 1
+    assert ann.ask("team", "pull")["to_review"] == 0
+    assert ann.ask("team", "push")["withdrawn"] == 0
+    ann.ask("forget", ident)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["taken_back"] == 0
+    assert bob.texts() == [UPLOADS]
+    assert there(database, repository_name) == [(UPLOADS, False), ("", True)]
 
 
 def test_a_review_is_listed_by_its_numbers(ann: Machine, bob: Machine) -> None:

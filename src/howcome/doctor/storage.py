@@ -19,7 +19,7 @@ from howcome.errors import IndexDamagedError, SettingsError, StoreError
 from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.memory.backup import FOLDER, newest_backup
-from howcome.memory.team_server import MEMBERSHIP
+from howcome.memory.team import MEMBERSHIP
 from howcome.present.memory_files import read_export
 from howcome.present.render import counted, in_units
 from howcome.redact.version import RULES_VERSION

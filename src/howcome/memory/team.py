@@ -31,7 +31,9 @@ from howcome.redact.redactor import Redactor
 from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
-STATE = "shared.json"
+STATE, MEMBERSHIP = "shared.json", "team.json"
+"""What came in files, and what makes a machine a team's member: its server, its token, and what came from there."""
+
 MAX_FILES, MAX_SHARED, MAX_STATE_BYTES = 5_000, 20_000, 256 << 20
 _SAID = ("key", "type", "text", "origin", "status", "created_ms", "supersedes")
 
@@ -58,6 +60,12 @@ class Exchange:
             found = json.loads(read_plain(os.path.join(self._home, name), MAX_STATE_BYTES) or b"{}")
             return found if isinstance(found, dict) else {}
         return {}
+
+    def _came(self) -> dict[bytes, bytes]:
+        """Keys of what came from others, by whichever way, each with that of the memory here."""
+        files, server = (self._kept(name).get("keys", {}) for name in (STATE, MEMBERSHIP))
+        pairs = {raw: local for raw, (local, _) in files.items()} | server
+        return {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in pairs.items()}
 
     def _keep(self, name: str, state: Mapping[str, Any]) -> None:
         write_whole(os.path.join(self._home, name), json.dumps(state).encode())
@@ -140,8 +148,7 @@ class Team(Exchange):
 
     def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
         keys = self._state["keys"]
-        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, (local, _) in keys.items()}
-        report = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
+        report = self._memories.import_values(enumerate((HEAD, *lines)), outside=self._came())
         for raw, local in report.keys.items():
             keys[raw.hex()] = (local.hex(), names[raw.hex()])
         self._keep(STATE, self._state)

@@ -25,12 +25,9 @@ from howcome.errors import HowcomeError, ProviderError, StoreLockedError, SyncEr
 from howcome.ingest.identity import remote_of
 from howcome.memory.chains import walked
 from howcome.memory.export import HEAD, store_id
-from howcome.memory.team import MAX_SHARED, STATE, Exchange, held_back, kept_by_people, line_of
+from howcome.memory.team import MAX_SHARED, MEMBERSHIP, Exchange, held_back, kept_by_people, line_of
 from howcome.memory.text import owner
 from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError, in_one_line
-
-MEMBERSHIP = "team.json"
-"""The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
 
 LOCK, LOCK_WAIT_S = "team.lock", 30.0
 """One process at a time: who leaves waits for the worker, which would write the token again."""
@@ -301,8 +298,7 @@ class TeamServer(Exchange):
                 lines.append(line_of(record, author, root))
         if not lines:
             return
-        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in keys.items()}
-        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
+        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=self._came())
         keys |= {raw.hex(): local.hex() for raw, local in done.keys.items()}
         report.to_review += done.added
         report.problems += [said for _, said in done.problems]
@@ -318,8 +314,7 @@ class TeamServer(Exchange):
     # -- what is here ----------------------------------------------------------------------------------------------
     def _theirs(self) -> set[str]:
         """Keys here of what came from teammates, by whichever way."""
-        files = self._kept(STATE).get("keys", {})
-        return {*self._state["keys"].values(), *(local for local, _ in files.values())}
+        return {local.hex() for local in self._came().values()}
 
     def _repository(self, folder: str) -> tuple[str, str]:
         """The name of a folder's repository, and its project's root."""
