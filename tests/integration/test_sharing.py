@@ -154,6 +154,39 @@ def test_who_wrote_the_words_is_their_author(ann: Machine, bob: Machine) -> None
     assert ann.one(SEVEN)["agent"].startswith("Bob <bob@example.org>, key ")
 
 
+def test_whose_key_signed_is_said_whatever_name_stands_there(ann: Machine, bob: Machine, tmp_path: Path) -> None:
+    """A key that signed in another name before, and a name that another key is known for; the own one, too."""
+    bob.ask("share", bob.keep(UPLOADS))
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    [(plain, _)] = waiting(ann)
+    assert plain.startswith("Bob <bob@example.org>, key ")
+    for what in ("name Ann", "email ann@example.org"):
+        git(bob.folder, "config", *f"user.{what}".split())
+    bob.ask("share", bob.keep(SEVEN))
+    stranger = Machine(tmp_path / "stranger", bob.folder)
+    stranger.ask("share", stranger.keep(NINE))
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    [as_ann, unknown] = [owner for owner, text in waiting(ann) if text != UPLOADS]
+    assert as_ann == f"{plain}, as Ann <ann@example.org>"
+    assert unknown.startswith("Ann <ann@example.org>, key ")
+    assert unknown.endswith(", not the known key")
+    assert f"{as_ann} proposes" in ann.run("memories", "--review").stdout
+    assert {as_ann, unknown, plain} == set(ann.ask("share", "--check")["signers"])
+    assert ann.ask("share", "--receive")["added"] == 0
+    (ann.store / STATE).write_text("{}")
+    assert ann.ask("share", "--receive")["added"] == 0
+
+
+def waiting(machine: Machine) -> list[tuple[str, str]]:
+    """The owner and the text of what waits, by its number."""
+    pairs = sorted(machine.ask("memories", "--review")["reviews"], key=lambda pair: pair["number"])
+    return [(pair["newer"]["agent"], pair["newer"]["text"]) for pair in pairs]
+
+
 def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
     """Both sides are signed, so both are read; the check refuses the file, `--resolve` takes the later side."""
     ann.ask("share", ann.keep(UPLOADS))

@@ -150,9 +150,7 @@ def _pair(pair: Review) -> Row:
     if pair.newer.row == pair.older.row:
         del named["older" if pair.reason == words.IMPORTED else "newer"]
     shown = [f"{name}: {memory_brief(memory_view(memory))}" for name, memory in named.items()]
-    who = (
-        f"{words.author_of(pair.newer.agent) or 'a file'} proposes{' in the place of the older one' * (len(named) > 1)}"
-    )
+    who = f"{pair.newer.agent or 'a file'} proposes{' in the place of the older one' * (len(named) > 1)}"
     return Row(f"{pair.row}  {_SAYS.get(pair.reason, who)}", (), shown)
 
 

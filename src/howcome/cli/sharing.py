@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from howcome.errors import UsageError
 from howcome.memory.team import FOLDER, check, resolve
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import day, report
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
@@ -148,7 +150,7 @@ def share(
     folder = here()
     problems: list[str] = []
     if is_check:
-        good, bad = check(folder)
+        good, bad = check(folder, read_settings(os.environ).home)
         problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
         facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"

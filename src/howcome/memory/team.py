@@ -25,7 +25,16 @@ from howcome.ingest.exclusion import Places
 from howcome.memory.export import HEAD, store_id
 from howcome.memory.importing import ImportReport
 from howcome.memory.remember import Memories
-from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
+from howcome.memory.signed_files import (
+    MAX_FILE_BYTES,
+    SharedMemory,
+    author_key,
+    file_name,
+    own_fingerprint,
+    read,
+    sides,
+    written,
+)
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor
 from howcome.store.base import Store
@@ -76,7 +85,7 @@ class Team(Exchange):
 
     @cached_property
     def _state(self) -> dict[str, Any]:
-        new = {"store": store_id(self._store), "keys": {}, "folders": {}}
+        new = {"store": store_id(self._store), "keys": {}, "folders": {}, "signers": {}}
         kept = self._kept(STATE)
         return new | kept if kept.get("store") == new["store"] else new
 
@@ -141,7 +150,10 @@ class Team(Exchange):
                 if not self._store.memories.find(one.key, limit=1):
                     found[one.key] = (one, name)
         ordered = sorted(found.values(), key=lambda pair: pair[0].created_ms)
-        lines = [line_of(one, one.owner, root) for one, _ in ordered]
+        own = _own_signer(top, self._home)
+        signers = own | {key: name for key, name in self._state["signers"].items() if key not in own}
+        lines = [line_of(one, one.owner(signers), root) for one, _ in ordered]
+        self._state["signers"] = signers
         report = self._take_in(lines, {key: name for key, (_, name) in found.items()})
         report.problems = problems + [(0, f"{ordered[number - 1][1]}: {said}") for number, said in report.problems]
         return report
@@ -185,21 +197,22 @@ def kept_by_people(store: Store, memories: Memories, root: str) -> list[Memory]:
     return [one for one in found if one.source == HAND or one.pinned_ms is not None]
 
 
-def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
+def check(folder: str, home: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Who signed each good file of a repository, and what is wrong with others: form, signature, secrets.
 
-    The latter is (file, reason). It needs no store.
+    The latter is (file, reason). It needs no store, and looks in `home` for the key of this machine only.
     """
-    good, found, redactor = [], [], Redactor(os.urandom(32))
-    for name, data in _files(_top(folder)):
+    good, found, redactor, top = list[SharedMemory](), [], Redactor(os.urandom(32)), _top(folder)
+    for name, data in _files(top):
         try:
             one = read(data)
             if not is_clean(one.text, redactor) or redactor.redact(one.author) != one.author:
                 raise UsageError("it holds a secret, or a private span")
-            good.append(one.owner)
+            good.append(one)
         except HowcomeError as error:
             found.append((name, str(error)))
-    return good, found
+    signers = _own_signer(top, home)
+    return [one.owner(signers) for one in sorted(good, key=lambda one: one.created_ms)], found
 
 
 def resolve(folder: str) -> list[str]:
@@ -242,6 +255,13 @@ def _changed_ns(top: str) -> int:
         return os.stat(os.path.join(top, FOLDER)).st_mtime_ns
     except OSError:
         return 0
+
+
+def _own_signer(top: str, home: str) -> dict[str, str]:
+    """The key of this machine ("": none yet), with the name of its user, where git knows that."""
+    with suppress(UsageError):
+        return {own_fingerprint(home): _author(top)}
+    return {}
 
 
 def _author(top: str) -> str:
