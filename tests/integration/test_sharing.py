@@ -107,6 +107,16 @@ def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
     assert UPLOADS not in bob.told(QUESTION)
 
 
+def test_an_id_of_before_an_edit_shares_the_text_that_holds(ann: Machine) -> None:
+    """As `team push` does; what is forgotten stays unshared."""
+    first = ann.keep(UPLOADS)
+    ann.ask("update", first, SEVEN)
+    [path] = ann.ask("share", first)["written"]
+    assert SEVEN in (ann.folder / path).read_text()
+    ann.ask("forget", ann.one(SEVEN)["id"])
+    assert "it is forgotten" in ann.run("share", first).stdout
+
+
 def test_a_teammate_s_edit_is_offered_in_the_place_of_the_old_one(ann: Machine, bob: Machine) -> None:
     """One file a memory, whoever edits it: git shows who changed what; each side accepts what the other wrote."""
     ann.ask("share", ann.keep(UPLOADS))
@@ -205,10 +215,17 @@ def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
     assert "<<<<<<<" in files(bob)[0].read_text()
     done = bob.run("share", "--check")
     assert (done.returncode, "git could not merge it" in done.stdout) == (1, True)
-    assert bob.ask("share", "--receive")["added"] == 1
+    received = bob.run("share", "--receive")
+    assert (received.returncode, received.stdout.startswith("1 memory to review")) == (0, True)
+    name = f"{FOLDER}/{files(bob)[0].name}"
+    assert f"{name}: git could not merge it: `howcome share --resolve` takes the later side\n" in received.stdout
     [pair] = bob.ask("memories", "--review")["reviews"]
     assert (pair["older"]["text"], pair["newer"]["text"]) == (SEVEN, NINE)
-    assert bob.ask("share", "--resolve") == {"resolved": [files(bob)[0].name]}
+    resolved = bob.run("share", "--resolve").stdout
+    assert f"{name}: the side of Ann <ann@example.org>, today " in resolved
+    assert "git add .howcome" in resolved
+    assert bob.ask("share", "--resolve") == {"resolved": []}
+    assert bob.run("share", "--resolve").stdout == f"no file in {FOLDER} that git could not merge\n"
     assert bob.run("share", "--check").returncode == 0
     assert NINE in files(bob)[0].read_text()
     push(bob)

@@ -12,7 +12,8 @@ import click
 from howcome.cli.arguments import clean_argument, complain, confirm, here, open_existing, open_store
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
-from howcome.memory.team import FOLDER, check, resolve
+from howcome.memory.signed_files import CONFLICT
+from howcome.memory.team import FOLDER, check, resolve, unmerged
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import day, report
 from howcome.settings import read_settings
@@ -32,6 +33,7 @@ _COMMIT = (
     "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
     " .git/hooks/pre-commit, and make that executable"
 )
+_RESOLVED = "Now: git add .howcome && git commit"
 _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
@@ -156,8 +158,13 @@ def share(
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"
         said = problems or [fine if good else f"no file in {FOLDER}"]
     elif is_resolve:
-        said = resolve(folder)
-        facts = {"resolved": said}
+        done = resolve(folder)
+        facts = {"resolved": [name for name, _ in done]}
+        when = [day(iso_time(side.created_ms)) for _, side in done]
+        said = [
+            f"{FOLDER}/{name}: the side of {side.author}, {at}" for (name, side), at in zip(done, when, strict=True)
+        ]
+        said = [*said, _RESOLVED] if said else [f"no file in {FOLDER} that git could not merge"]
     elif is_receive:
         with open_store() as app:
             came = app.sharing.team().receive(folder)
@@ -165,6 +172,7 @@ def share(
         facts = {"added": came.added, "known": came.known, "problems": problems}
         hint = ": howcome memories --review" if came.added else ""
         said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
+        said += [f"{FOLDER}/{name}: {CONFLICT}" for name, _ in unmerged(folder)]
     else:
         with open_existing() as app:
             shared = app.sharing.team().share(folder, memories)

@@ -25,6 +25,11 @@ def walked(store: Store, memory: Memory, way: str) -> list[Memory]:
     return found
 
 
+def latest(store: Store, memory: Memory) -> Memory:
+    """What has taken a memory's place in the end; itself, where nothing has."""
+    return [memory, *walked(store, memory, "superseded_by")][-1]
+
+
 def give_back(store: Store, older: Memory) -> bool:
     """Makes a memory live again where nothing lives that took its place or says the same; whether it did."""
     later = walked(store, older, "superseded_by")

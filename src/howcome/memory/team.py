@@ -22,6 +22,7 @@ from howcome.domain.team_records import Record
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
+from howcome.memory.chains import latest
 from howcome.memory.export import HEAD, store_id
 from howcome.memory.importing import ImportReport
 from howcome.memory.remember import Memories
@@ -95,7 +96,9 @@ class Team(Exchange):
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
             raise UsageError(f"{folder}: its project is excluded")
-        found = [self._memories.get(one) for one in prefixes] or kept_by_people(self._store, self._memories, root)
+        found = [latest(self._store, self._memories.get(one)) for one in prefixes] or kept_by_people(
+            self._store, self._memories, root
+        )
         author, report = _author(top), ShareReport()
         for memory in found:
             self._share(memory, top, root, author, report)
@@ -215,14 +218,19 @@ def check(folder: str, home: str) -> tuple[list[str], list[tuple[str, str]]]:
     return [one.owner(signers) for one in sorted(good, key=lambda one: one.created_ms)], found
 
 
-def resolve(folder: str) -> list[str]:
+def unmerged(folder: str) -> list[tuple[str, list[bytes]]]:
+    """Files that git could not merge, each with both sides."""
+    found = [(name, sides(data)) for name, data in _files(_top(folder))]
+    return [(name, both) for name, both in found if len(both) > 1]
+
+
+def resolve(folder: str) -> list[tuple[str, SharedMemory]]:
     """Of files that git could not merge, the side that was written later, as it was signed; which were changed."""
-    top, done = _top(folder), []
-    for name, data in _files(top):
-        if len(both := sides(data)) > 1:
-            last = max(both, key=lambda side: (read(side).created_ms, side))
-            _put(os.path.join(top, FOLDER, name), last)
-            done.append(name)
+    done = []
+    for name, both in unmerged(folder):
+        last = max(both, key=lambda side: (read(side).created_ms, side))
+        _put(os.path.join(_top(folder), FOLDER, name), last)
+        done.append((name, read(last)))
     return done
 
 

@@ -23,7 +23,7 @@ from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
 from howcome.errors import HowcomeError, ProviderError, StoreLockedError, SyncError, UsageError
 from howcome.ingest.identity import remote_of
-from howcome.memory.chains import walked
+from howcome.memory.chains import latest, walked
 from howcome.memory.export import HEAD, store_id
 from howcome.memory.team import MAX_SHARED, MEMBERSHIP, Exchange, held_back, kept_by_people, line_of
 from howcome.memory.text import owner
@@ -220,7 +220,7 @@ class TeamServer(Exchange):
     def _today(self, keys: Sequence[str]) -> set[str]:
         """The keys of memories, or of what has taken their places."""
         found = [memory for key in keys for memory in self._store.memories.find(key, limit=1)]
-        return {[one, *walked(self._store, one, "superseded_by")][-1].key.hex() for one in found}
+        return {latest(self._store, one).key.hex() for one in found}
 
     def _record(self, memory: Memory, name: str) -> Record:
         chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
