@@ -197,6 +197,16 @@ def waiting(machine: Machine) -> list[tuple[str, str]]:
     return [(pair["newer"]["agent"], pair["newer"]["text"]) for pair in pairs]
 
 
+def test_a_purge_names_the_files_that_hold_the_words(ann: Machine) -> None:
+    """They are the repository's, so they stay; what was never shared is in none."""
+    ident, other = ann.keep(UPLOADS), ann.keep(SEVEN)
+    [path] = ann.ask("share", ident)["written"]
+    assert "git rm" not in ann.run("purge", other, "--yes").stdout
+    said = ann.run("purge", ident, "--yes").stdout
+    assert f"{ann.folder / path} holds the words, too: git rm it, if you want; git's history keeps them" in said
+    assert (ann.folder / path).exists()
+
+
 def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
     """Both sides are signed, so both are read; the check refuses the file, `--resolve` takes the later side."""
     ann.ask("share", ann.keep(UPLOADS))

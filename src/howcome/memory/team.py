@@ -161,6 +161,12 @@ class Team(Exchange):
         report.problems = problems + [(0, f"{ordered[number - 1][1]}: {said}") for number, said in report.problems]
         return report
 
+    def files_with(self, text: str) -> list[str]:
+        """The files with a text, in the repositories where somebody shared or received."""
+        tops, said = [top for top in self._state["folders"] if os.path.isdir(top)], text.encode()
+        found = (os.path.join(top, FOLDER, name) for top in tops for name, data in _files(top) if said in data)
+        return sorted(found) if text else []
+
     def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
         keys = self._state["keys"]
         report = self._memories.import_values(enumerate((HEAD, *lines)), outside=self._came())
