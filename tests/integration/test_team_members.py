@@ -360,7 +360,8 @@ def test_a_token_is_kept_for_its_owner_only_and_never_shown(
     assert path.stat().st_mode & 0o777 == 0o600
     before = path.read_text()
     for url, given, said in (
-        (f"http://{server.host}", "hct_wrong", "does not know this token"), (f"http://{server.host}", "secret", "begins with hct_"),
+        (f"http://{server.host}", "hct_wrong", "does not know this token"),
+        (f"http://{server.host}", "secret", "begins with hct_"),
         ("http://team.example.org", token, "https://"), ("ftp://x", token, "https://"),
         ("http://127.0.0.1:9", token, "does not answer"),
     ):  # fmt: skip
