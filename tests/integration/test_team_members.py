@@ -269,6 +269,26 @@ def test_the_status_is_that_of_the_last_exchange(ann: Machine, database: TeamDat
     assert (ann.run("team", "push").returncode, ann.run("team", "pull").returncode) == (1, 1)
 
 
+def test_who_accepted_what_is_taken_back_is_told(ann: Machine, bob: Machine) -> None:
+    """It stays theirs; the pull says so once, the status until it is forgotten, or offered again."""
+    ident = ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    settle(bob)
+    theirs = bob.one(UPLOADS)["id"]
+    said = f"Ann took {theirs} back. You accepted it, so it stays until you `howcome forget {theirs}`"
+    for change in ("forget", "restore", "forget"):
+        ann.ask(change, ident)
+        ann.ask("team", "push")
+        is_gone = change == "forget"
+        assert (said in bob.run("team", "pull").stdout) == is_gone
+        assert said not in bob.run("team", "pull").stdout
+        assert (said in bob.run("team", "status").stdout) == is_gone
+    assert bob.ask("team", "status")["left"] == {theirs: "Ann"}
+    bob.ask("forget", theirs)
+    assert bob.ask("team", "status")["left"] == {}
+
+
 def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
     """Pulling again does not ask again."""
     ann.keep(UPLOADS)

@@ -230,7 +230,10 @@ def pull(as_json: bool = JSON) -> None:
     with open_store() as app:
         done = app.sharing.team_server().pull(here())
     hint = ": howcome team review" if done.to_review else ""
-    said = [f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}"]
+    said = [
+        f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}",
+        *_left(done.left),
+    ]
     _end(asdict(done), said, done.problems, as_json=as_json)
 
 
@@ -293,4 +296,10 @@ def membership(*, as_json: bool) -> None:
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
     said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
+    said += _left(facts["left"])
     report(facts, said, as_json=as_json)
+
+
+def _left(found: dict[str, str]) -> list[str]:
+    stays = "{0} took {1} back. You accepted it, so it stays until you `howcome forget {1}`"
+    return [stays.format(author, ident) for ident, author in found.items()]

@@ -41,21 +41,22 @@ CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
-UNKNOWN = (
-    "the server does not know this token, or it has ended: check what you pasted, or ask for another, then `howcome"
-    " team join` again"
-)
+UNKNOWN = "the server does not know this token, or it has ended: `howcome team join` again, perhaps with another"
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
 
 @dataclass(slots=True)
 class TeamReport:
-    """What went and came: counts, by id why a memory was `left_out`, and what was wrong."""
+    """What went and came: counts, by id why a memory was `left_out`, and what was wrong.
+
+    `left` are memories that were accepted here before their author took them back, by id, with the author.
+    """
 
     pushed: int = 0
     withdrawn: int = 0
     to_review: int = 0
     taken_back: int = 0
+    left: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -113,6 +114,8 @@ class TeamServer(Exchange):
         shared = sorted(name for name, one in self._state["repositories"].items() if one["is_pushed"])
         facts: dict[str, object] = {name: self._state.get(name) for name in names}
         done = sum(bool(digest) for digest, *_ in self._state["pushed"].values())
+        left = [one for key in self._state.get("left", {}).values() for one in self._store.memories.find(key, limit=1)]
+        facts |= {"left": {one.id: one.agent for one in left if one.is_live and not one.is_outside}}
         return {**facts, "pushes": shared, "pulls": sorted(self._state["repositories"]), "pushed": done}
 
     def waiting(self) -> list[Review]:
@@ -292,8 +295,9 @@ class TeamServer(Exchange):
         keys, later = self._state["keys"], {one.supersedes for one, _ in records.values() if not one.is_withdrawn}
         lines: list[dict[str, object]] = []
         for record, author in records.values():
+            self._state.setdefault("left", {}).pop(record.key, None)
             if record.is_withdrawn:
-                report.taken_back += self._take_back(keys.get(record.key))
+                self._take_back(record.key, report)
             elif record.key not in later and not self._store.memories.find(record.key, limit=1):
                 lines.append(line_of(record, author, root))
         if not lines:
@@ -303,13 +307,16 @@ class TeamServer(Exchange):
         report.to_review += done.added
         report.problems += [said for _, said in done.problems]
 
-    def _take_back(self, key: str | None) -> bool:
-        """Forgets what its author withdrew, unless somebody here has accepted it."""
-        found = self._store.memories.find(key, limit=1) if key else []
-        is_open = bool(found) and found[0].is_outside and found[0].is_live
-        if is_open:
-            self._memories.forget(str(key), is_person=True)
-        return is_open
+    def _take_back(self, raw: str, report: TeamReport) -> None:
+        """Forgets what its author withdrew; what somebody here has accepted stays, and is told."""
+        key = self._state["keys"].get(raw)
+        for memory in self._store.memories.find(key, limit=1) if key else ():
+            if memory.is_live and memory.is_outside:
+                self._memories.forget(key, is_person=True)
+                report.taken_back += 1
+            elif memory.is_live:
+                self._state["left"][raw] = key
+                report.left[memory.id] = str(memory.agent)
 
     # -- what is here ----------------------------------------------------------------------------------------------
     def _theirs(self) -> set[str]:
