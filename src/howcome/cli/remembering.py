@@ -87,6 +87,7 @@ def remember(
             given, type=type or words.DEFAULT_TYPE, project=root, also=[root_of(app, folder) for folder in also],
             agent=agent, evidence=evidence,
         )  # fmt: skip
+        is_elsewhere = bool(app.settings.store)
         has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
@@ -97,6 +98,7 @@ def remember(
     if project is not None or also:
         notes.append(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}")
     notes += [_redacted(redacted)] if redacted else []
+    notes += ["sessions are not told it: hooks use the embedded store, commands the server"] * is_elsewhere
     if is_terminal():
         kept = "kept" if is_new else "known already"
         show_rows([memory_row(memory_view(memory), is_whole=True)], notes=[", ".join([kept, *notes])])

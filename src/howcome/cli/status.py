@@ -126,7 +126,10 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
     hooks = [f"{counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''}" for one in facts["agents"]]
     agents = [f"{one['agent']} ({has})" for one, has in zip(facts["agents"], hooks, strict=True)]
     lines = [
-        ("store", facts["store"]),
+        (
+            "store",
+            facts["store"] if facts["store"] == facts["home"] else f"{facts['store']}; hooks use {facts['home']}",
+        ),
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read" if rows else none),
