@@ -99,6 +99,7 @@ def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     assert bob.ask("team", "pull")["to_review"] == 0
     assert UPLOADS not in bob.told(QUESTION)
     assert [row["is_outside"] for row in bob.ask("memories")["memories"]] == [True]
+    assert "nothing that may be told has its words" in bob.run("try", QUESTION).stdout
     shown = bob.run("team", "review").stdout
     assert ("Ann proposes" in shown, UPLOADS in shown, "--accept" in shown, "--keep" in shown) == (
         True,

@@ -118,11 +118,11 @@ def _folder_size(folder: str) -> int:
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a person sees; a line that would say nothing is left out."""
+    """What a person sees."""
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
     none = "the store is not there yet: howcome init"
     rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
-    lag, spool = facts["index_lag_rows"], facts["spool"]
+    lag = facts["index_lag_rows"]
     hooks = [f"{counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''}" for one in facts["agents"]]
     agents = [f"{one['agent']} ({has})" for one, has in zip(facts["agents"], hooks, strict=True)]
     lines = [
@@ -141,6 +141,12 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("agents", "; ".join(agents) or "none: howcome init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
+    return lines + _more(facts)
+
+
+def _more(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What went wrong, and what not every machine has; a line that would say nothing is left out."""
+    lines, spool = list[tuple[str, str]](), facts["spool"]
     if late := seen.late_prompts(facts["prompts"]):
         lines.append(("prompts", f"{late}; `howcome doctor` says what helps"))
     if unknown := facts["unknown_files"]:
