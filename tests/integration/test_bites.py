@@ -83,7 +83,7 @@ def test_a_session_begins_with_what_is_to_be_kept_to(decided: Path, monkeypatch:
     kept = run("remember", "--project", CWD, "Always run the tide tests before a commit, CI takes an hour")
     assert kept.returncode == 0, kept.stderr
     first = begun(decided)
-    assert "To be kept to:" in first
+    assert "Keep to these:" in first
     assert "Always run the tide tests" in first
     assert first == begun(decided, "another")
     assert len(first) <= 4 * 600
@@ -295,7 +295,7 @@ def test_who_corrects_what_was_learnt_makes_no_rule_of_it(tmp_path: Path, store_
     (learnt,) = json.loads(run("memories", "--project", CWD, "--json").stdout)["memories"]
     mended = "The tide tables of the harbour lie in two files since May"
     assert run("update", learnt["id"], mended, "--type", "decision").returncode == 0
-    assert "To be kept to:" not in begun(tmp_path / "c.jsonl")
+    assert "Keep to these:" not in begun(tmp_path / "c.jsonl")
     kept = run("remember", "--project", CWD, "--type", "decision", "Tide tables are read at noon").stdout.split()[0]
     assert run("update", kept, "Tide tables are read at dawn").returncode == 0
     assert "read at dawn" in begun(tmp_path / "d.jsonl", "another")

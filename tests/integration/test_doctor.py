@@ -733,6 +733,22 @@ def test_what_its_owner_may_not_write_is_made_writable(patient: Patient) -> None
     assert [found for found in patient.problems() if found["check"] == "folder"] == []
 
 
+def test_what_git_keeps_read_only_is_as_it_should_be(patient: Patient) -> None:
+    """A `howcome sync` through git leaves objects that git itself never writes again; `--fix` leaves their modes."""
+    pack = patient.store / "sync" / "git" / ".git" / "objects" / "pack" / "pack-0badcafe.idx"
+    pack.parent.mkdir(parents=True)
+    for made in (patient.store / "sync", *(patient.store / "sync").rglob("*")):
+        made.chmod(0o700)
+    pack.write_bytes(b"p")
+    pack.chmod(0o400)
+    assert [found for found in patient.problems() if found["check"] == "folder"] == []
+    patient.examine("--fix")
+    assert pack.stat().st_mode & 0o777 == 0o400
+    (patient.store / "sync" / "state.json").write_text("{}")
+    (patient.store / "sync" / "state.json").chmod(0o400)
+    assert "sync/state.json cannot be written" in "".join(found["what"] for found in patient.problems())
+
+
 # ---------------------------------------------------------------- facts of the system, through the machine's ports
 
 

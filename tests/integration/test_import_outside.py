@@ -287,7 +287,8 @@ def test_the_command_says_what_is_to_be_done(store_folder: Path, tmp_path: Path)
     assert f"howcome import-memories --mine {file}" in done.stdout
     assert "1 mark of a purged one is left out" in done.stdout
     review = run("memories", "--review", "--all-projects").stdout
-    assert "--keep newer" in review
+    assert "a file proposes" in review
+    assert "--accept" in review
     assert "  from outside  " in review
     assert "--mine" in run("import-memories", "--help").stdout
     settled = run("memories", "--settle", review.split()[0], "--keep", "newer")

@@ -200,9 +200,15 @@ def test_a_store_moves_to_a_server_and_back(filled: Path, server: str, tmp_path:
     try:
         assert ask("timeline", "--project", "/home/dev/tidepool") == before
         assert ask("status", "--check")["integrity"] == ["ok"]
-        ask("remember", "a new row has a number of its own", "--project", "/home/dev/tidepool")
+        kept = run("remember", "a new row has a number of its own", "--project", "/home/dev/tidepool")
+        assert "sessions are not told it" in kept.stderr
+        assert "hooks use" in run("status").stdout
         back = tmp_path / "back"
-        ask("migrate", "--to", f"sqlite:{back}")
+        assert "sqlite:FOLDER" in run("migrate", "--to", "sqlite").stderr
+        moved_back = run("migrate", "--to", f"sqlite:{back}").stdout
+        assert f"howcome config unset store && howcome backup --restore {back}/howcome.db" in moved_back
+        copied = run("backup", tmp_path / "embedded.db").stdout
+        assert "the embedded store, not postgresql://" in copied
     finally:
         del os.environ["HOWCOME_STORE"]
     ours, theirs = SqliteStore(str(filled)), SqliteStore(str(back))
@@ -218,6 +224,9 @@ def test_a_store_moves_to_a_server_and_back(filled: Path, server: str, tmp_path:
     for store in (ours, theirs):
         store.close()
     assert (filled / "howcome.db").stat().st_size == size
+    assert "sessions are not told it" not in run("remember", "the embedded store is used again now").stderr
+    assert run("backup", "--restore", back / "howcome.db", "--yes").returncode == 0
+    assert "a new row has a number of its own" in run("memories", "--all-projects").stdout
 
 
 class Interrupted(Exception):  # noqa: N818 - no error

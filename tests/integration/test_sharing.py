@@ -88,7 +88,7 @@ def test_what_is_shared_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     review = bob.run("memories", "--review").stdout
     assert "Ann <ann@example.org>, key " in review
     settle(bob)
-    assert UPLOADS in bob.told(QUESTION)
+    assert f"(Ann) {UPLOADS}" in bob.told(QUESTION)
     there = bob.one(UPLOADS)
     assert there["agent"].startswith("Ann <ann@example.org>, key ")
     assert (there["origin"], there["ts"]) == ("user", ann.one(UPLOADS)["ts"])
@@ -105,6 +105,16 @@ def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
     assert bob.ask("share", "--receive")["added"] == 0
     assert bob.texts() == []
     assert UPLOADS not in bob.told(QUESTION)
+
+
+def test_an_id_of_before_an_edit_shares_the_text_that_holds(ann: Machine) -> None:
+    """As `team push` does; what is forgotten stays unshared."""
+    first = ann.keep(UPLOADS)
+    ann.ask("update", first, SEVEN)
+    [path] = ann.ask("share", first)["written"]
+    assert SEVEN in (ann.folder / path).read_text()
+    ann.ask("forget", ann.one(SEVEN)["id"])
+    assert "it is forgotten" in ann.run("share", first).stdout
 
 
 def test_a_teammate_s_edit_is_offered_in_the_place_of_the_old_one(ann: Machine, bob: Machine) -> None:
@@ -134,6 +144,69 @@ def test_a_teammate_s_edit_is_offered_in_the_place_of_the_old_one(ann: Machine, 
     assert NINE in bob.told(QUESTION)
 
 
+def test_who_wrote_the_words_is_their_author(ann: Machine, bob: Machine) -> None:
+    """An edit is its editor's; another type leaves the words to who wrote them, and nobody else shares those."""
+    ann.ask("share", ann.keep(UPLOADS))
+    push(ann)
+    pull(bob)
+    bob.ask("share", "--receive")
+    settle(bob)
+    retyped = bob.ask("update", bob.one(UPLOADS)["id"], "--type", "pattern")
+    assert retyped["agent"].startswith("Ann <")
+    [reason] = bob.ask("share", "--project")["left_out"].values()
+    assert reason.startswith("it is of Ann <ann@example.org>, key ")
+    assert bob.ask("update", retyped["id"], SEVEN)["agent"] is None
+    assert len(bob.ask("share", "--project")["written"]) == 1
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    settle(ann)
+    assert ann.one(SEVEN)["agent"].startswith("Bob <bob@example.org>, key ")
+
+
+def test_whose_key_signed_is_said_whatever_name_stands_there(ann: Machine, bob: Machine, tmp_path: Path) -> None:
+    """A key that signed in another name before, and a name that another key is known for; the own one, too."""
+    bob.ask("share", bob.keep(UPLOADS))
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    [(plain, _)] = waiting(ann)
+    assert plain.startswith("Bob <bob@example.org>, key ")
+    for what in ("name Ann", "email ann@example.org"):
+        git(bob.folder, "config", *f"user.{what}".split())
+    bob.ask("share", bob.keep(SEVEN))
+    stranger = Machine(tmp_path / "stranger", bob.folder)
+    stranger.ask("share", stranger.keep(NINE))
+    push(bob)
+    pull(ann)
+    ann.ask("share", "--receive")
+    [as_ann, unknown] = [owner for owner, text in waiting(ann) if text != UPLOADS]
+    assert as_ann == f"{plain}, as Ann <ann@example.org>"
+    assert unknown.startswith("Ann <ann@example.org>, key ")
+    assert unknown.endswith(", not the known key")
+    assert f"{as_ann} proposes" in ann.run("memories", "--review").stdout
+    assert {as_ann, unknown, plain} == set(ann.ask("share", "--check")["signers"])
+    assert ann.ask("share", "--receive")["added"] == 0
+    (ann.store / STATE).write_text("{}")
+    assert ann.ask("share", "--receive")["added"] == 0
+
+
+def waiting(machine: Machine) -> list[tuple[str, str]]:
+    """The owner and the text of what waits, by its number."""
+    pairs = sorted(machine.ask("memories", "--review")["reviews"], key=lambda pair: pair["number"])
+    return [(pair["newer"]["agent"], pair["newer"]["text"]) for pair in pairs]
+
+
+def test_a_purge_names_the_files_that_hold_the_words(ann: Machine) -> None:
+    """They are the repository's, so they stay; what was never shared is in none."""
+    ident, other = ann.keep(UPLOADS), ann.keep(SEVEN)
+    [path] = ann.ask("share", ident)["written"]
+    assert "git rm" not in ann.run("purge", other, "--yes").stdout
+    said = ann.run("purge", ident, "--yes").stdout
+    assert f"{ann.folder / path} holds the words, too: git rm it, if you want; git's history keeps them" in said
+    assert (ann.folder / path).exists()
+
+
 def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
     """Both sides are signed, so both are read; the check refuses the file, `--resolve` takes the later side."""
     ann.ask("share", ann.keep(UPLOADS))
@@ -152,10 +225,17 @@ def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
     assert "<<<<<<<" in files(bob)[0].read_text()
     done = bob.run("share", "--check")
     assert (done.returncode, "git could not merge it" in done.stdout) == (1, True)
-    assert bob.ask("share", "--receive")["added"] == 1
+    received = bob.run("share", "--receive")
+    assert (received.returncode, received.stdout.startswith("1 memory to review")) == (0, True)
+    name = f"{FOLDER}/{files(bob)[0].name}"
+    assert f"{name}: git could not merge it: `howcome share --resolve` takes the later side\n" in received.stdout
     [pair] = bob.ask("memories", "--review")["reviews"]
     assert (pair["older"]["text"], pair["newer"]["text"]) == (SEVEN, NINE)
-    assert bob.ask("share", "--resolve") == {"resolved": [files(bob)[0].name]}
+    resolved = bob.run("share", "--resolve").stdout
+    assert f"{name}: the side of Ann <ann@example.org>, today " in resolved
+    assert "git add .howcome" in resolved
+    assert bob.ask("share", "--resolve") == {"resolved": []}
+    assert bob.run("share", "--resolve").stdout == f"no file in {FOLDER} that git could not merge\n"
     assert bob.run("share", "--check").returncode == 0
     assert NINE in files(bob)[0].read_text()
     push(bob)

@@ -19,7 +19,7 @@ from howcome.worker.thread import take_lock
 KEYS = {
     "home", "store", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
     "vanished_memories", "unknown_files",
-    "hook_errors", "memories", "agents", "last_hook", "spool", "worker", "embedding",
+    "hook_errors", "memories", "agents", "last_hook", "spool", "team", "worker", "embedding",
     "distil_batches", "projects_in_doubt", "prompts",
 }  # fmt: skip
 VALUE_COLUMN = 12

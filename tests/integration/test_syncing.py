@@ -98,6 +98,36 @@ def test_what_is_decided_on_one_machine_reaches_the_other(
     assert (status["remote"], status["shared"]) == (str(meeting), 1)
 
 
+def test_the_other_clone_is_the_same_project_before_any_session(
+    one: Machine, two: Machine, both: Callable[[], None], tmp_path: Path
+) -> None:
+    """What came is listed and found there, and what is kept there joins it; a fork and a plain folder stay apart."""
+    one.keep(UPLOADS)
+    both()
+    (two.folder / "src").mkdir()
+    inside = Machine(tmp_path / "unused", two.folder / "src", HOWCOME_HOME=str(two.store))
+    assert [found["text"] for found in two.ask("memories")["memories"]] == [UPLOADS]
+    assert [found["text"] for found in inside.ask("memories", "--project", "..")["memories"]] == [UPLOADS]
+    assert UPLOADS in str(two.ask("search", "uploads", "gateway")["results"])
+    inside.keep(GAUGES)
+    assert len(two.ask("projects")["projects"]) == 1
+    git(two.folder, "remote", "set-url", "origin", URL.replace("mara", "fork"))
+    fork = Machine(tmp_path / "three", two.folder)
+    fork.ask("sync", "init", "--remote", tmp_path / "meeting", "--key", one.store / "sync" / "key")
+    fork.ask("sync")
+    assert fork.ask("memories")["memories"] == []
+
+
+def test_what_is_kept_before_any_session_joins_the_project(
+    one: Machine, two: Machine, both: Callable[[], None]
+) -> None:
+    """It would be a second project for good."""
+    one.keep(UPLOADS)
+    both()
+    two.keep(GAUGES)
+    assert len(two.ask("memories")["memories"]) == len(two.ask("memories", "--all-projects")["memories"]) == 2
+
+
 def test_what_becomes_of_a_memory_travels_both_ways(one: Machine, two: Machine, both: Callable[[], None]) -> None:
     """Forgotten, restored, pinned, done; the later word counts."""
     ident = one.keep(UPLOADS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.server
 import json
+import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -17,13 +18,14 @@ from tests.processes import run
 from tests.teams import Server, TeamDatabase, served, team_database
 from tests.ungated import KEY_ID
 
-from howcome.memory.team_server import MAX_PAGES, MEMBERSHIP, TeamServer
+from howcome.memory.team import FOLDER, MEMBERSHIP
+from howcome.memory.team_server import MAX_PAGES, TeamServer
 from howcome.present.patience import Patience
 from howcome.settings import read_settings
 from howcome.worker.passes import CatchUp
 
 UPLOADS = "Uploads are retried five times because the gateway drops every third one"
-SEVEN = UPLOADS.replace("five", "seven")
+SEVEN, NINE = UPLOADS.replace("five", "seven"), UPLOADS.replace("five", "nine")
 QUESTION = "how often are uploads to the gateway retried?"
 DAY_MS = 24 * 3600 * 1000
 
@@ -97,12 +99,20 @@ def test_what_is_pushed_is_reviewed_and_then_said_with_its_author(ann: Machine, 
     assert bob.ask("team", "pull")["to_review"] == 0
     assert UPLOADS not in bob.told(QUESTION)
     assert [row["is_outside"] for row in bob.ask("memories")["memories"]] == [True]
+    assert "nothing that may be told has its words" in bob.run("try", QUESTION).stdout
     shown = bob.run("team", "review").stdout
-    assert ("Ann" in shown, UPLOADS in shown, "--accept" in shown) == (True, True, True)
+    assert ("Ann proposes" in shown, UPLOADS in shown, "--accept" in shown, "--keep" in shown) == (
+        True,
+        True,
+        True,
+        False,
+    )
     [pair] = bob.ask("team", "review")["reviews"]
     assert bob.ask("team", "review", str(pair["number"]), "--accept") == {"accepted": [pair["number"]]}
-    assert UPLOADS in bob.told(QUESTION)
+    assert f"(Ann) {UPLOADS}" in bob.told(QUESTION)
+    assert "  of Ann  " in bob.run("search", "gateway", "uploads").stdout
     found = bob.one(UPLOADS)
+    assert "hand, of Ann, long-term" in bob.run("memories", "--why", found["id"]).stdout
     assert (found["agent"], found["origin"], found["ts"]) == ("Ann", "user", ann.one(UPLOADS)["ts"])
     assert bob.ask("team", "push")["pushed"] == 0, "it is Ann's"
     status = bob.ask("team", "status")
@@ -157,6 +167,127 @@ def test_an_edit_takes_its_place_and_a_forgotten_one_is_withdrawn(
     assert bob.ask("team", "pull")["taken_back"] == 1
     assert bob.texts() == [SEVEN]
     assert ("", True) in there(database, repository_name)
+
+
+def test_what_came_through_the_server_is_not_shared_through_git(ann: Machine, bob: Machine) -> None:
+    """It would be signed as the words of who accepted it, and come back to its author for a review."""
+    bob.keep(UPLOADS)
+    bob.ask("team", "push")
+    ann.ask("team", "pull")
+    settle(ann)
+    shared = ann.ask("share", "--project")
+    assert (shared["written"], list(shared["left_out"].values())) == ([], ["it is of Bob"])
+    assert ann.run("share", ann.one(UPLOADS)["id"]).returncode == 1
+
+
+def both_ways(giver: Machine, taker: Machine) -> tuple[int, int]:
+    """What waits in addition where something is pushed and pulled, then shared in a file and received."""
+    giver.ask("team", "push")
+    pulled = taker.ask("team", "pull")["to_review"]
+    giver.ask("share", "--project")
+    shutil.copytree(giver.folder / FOLDER, taker.folder / FOLDER, dirs_exist_ok=True)
+    return pulled, taker.ask("share", "--receive")["added"]
+
+
+@pytest.mark.parametrize("answer", ["--accept", "--refuse", ""])
+def test_what_came_in_one_way_does_not_wait_again_by_another(ann: Machine, bob: Machine, answer: str) -> None:
+    """Whatever became of it here; an edit of it is offered once, too."""
+    first = ann.keep(UPLOADS)
+    assert both_ways(ann, bob) == (1, 0)
+    for pair in bob.ask("team", "review")["reviews"] if answer else ():
+        bob.ask("team", "review", str(pair["number"]), answer)
+    bob.ask("share", "--receive")
+    bob.ask("team", "pull")
+    assert len(bob.ask("memories", "--review")["reviews"]) == (answer == "")
+    if answer == "--accept":
+        bob.ask("update", bob.one(UPLOADS)["id"], NINE)
+        assert bob.ask("share", "--receive")["added"] == 0
+    ann.ask("update", first, SEVEN)
+    assert both_ways(ann, bob) == (1, 0)
+    [pair] = bob.ask("memories", "--review")["reviews"]
+    assert pair["newer"]["text"] == SEVEN
+
+
+def test_what_both_kept_in_the_same_words_is_each_one_s_own(
+    ann: Machine, bob: Machine, database: TeamDatabase, repository_name: str
+) -> None:
+    """It waits at neither's, both push it, and who takes it back takes back nothing of the other."""
+    ident = ann.keep(UPLOADS)
+    bob.keep(UPLOADS)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 0
+    assert bob.ask("team", "push")["pushed"] == 1
+    assert ann.ask("team", "pull")["to_review"] == 0
+    assert ann.ask("team", "push")["withdrawn"] == 0
+    ann.ask("forget", ident)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["taken_back"] == 0
+    assert bob.texts() == [UPLOADS]
+    assert there(database, repository_name) == [(UPLOADS, False), ("", True)]
+
+
+def test_a_review_is_listed_by_its_numbers(ann: Machine, bob: Machine) -> None:
+    """And what would take another's place says so; `memories --settle` has the same two words."""
+    first = ann.keep(UPLOADS)
+    ann.plant(30, "The oldest of all was kept years before")
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    pairs = bob.ask("team", "review")["reviews"]
+    assert [pair["number"] for pair in pairs] == sorted(pair["number"] for pair in pairs)
+    for pair in pairs:
+        word = "--accept" if pair["newer"]["text"] == UPLOADS else "--refuse"
+        bob.ask("memories", "--settle", str(pair["number"]), word)
+    assert bob.texts() == [UPLOADS]
+    ann.ask("update", first, SEVEN)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    said = bob.run("memories", "--review").stdout
+    assert "Ann proposes in the place of the older one" in said
+    assert ("--accept" in said, "one of --keep" in bob.run("memories", "--settle", "1").stderr) == (True, True)
+    assert bob.run("memories", "--settle", "1", "--accept", "--refuse").returncode == 2
+
+
+def test_the_status_is_that_of_the_last_exchange(ann: Machine, database: TeamDatabase, server: Server) -> None:
+    """Also of one by hand, be there something to send or not; `howcome status` has a line of it."""
+    assert "not yet" in ann.run("team", "status").stdout
+    assert ann.run("team", "pull").stdout == "0 memories to review, 0 taken back\n"
+    assert ann.run("team", "push").stdout == "0 memories pushed, 0 withdrawn\n"
+    assert "last run today" in ann.run("team", "status").stdout
+    assert "in acme as Ann; last run today" in ann.run("status").stdout
+    assert ann.run("team", "push", "mem-0000").returncode == 1
+    assert ann.ask("team", "status")["problem"] is None, "that was no word of the server's"
+    good = (ann.store / MEMBERSHIP).read_text()
+    (ann.store / MEMBERSHIP).write_text(json.dumps({**json.loads(good), "url": "http://127.0.0.1:9"}))
+    for command in ("push", "pull"):
+        assert ann.run("team", command).returncode == 1
+        assert "problem: http://127.0.0.1:9/v1/" in ann.run("team", "status").stdout
+    assert ann.ask("status")["team"]["problem"]
+    assert "does not answer" in ann.run("status").stdout
+    assert ann.run("doctor").stdout.count("http://127.0.0.1:9") == 1
+    joined(ann, f"http://{server.host}", database.invite("acme", "Eve"))
+    assert ann.ask("team", "status")["problem"] is None
+    database.admin.revoke("acme", "Eve")
+    assert (ann.run("team", "push").returncode, ann.run("team", "pull").returncode) == (1, 1)
+
+
+def test_who_accepted_what_is_taken_back_is_told(ann: Machine, bob: Machine) -> None:
+    """It stays theirs; the pull says so once, the status until it is forgotten, or offered again."""
+    ident = ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    bob.ask("team", "pull")
+    settle(bob)
+    theirs = bob.one(UPLOADS)["id"]
+    said = f"Ann took {theirs} back. You accepted it, so it stays until you `howcome forget {theirs}`"
+    for change in ("forget", "restore", "forget"):
+        ann.ask(change, ident)
+        ann.ask("team", "push")
+        is_gone = change == "forget"
+        assert (said in bob.run("team", "pull").stdout) == is_gone
+        assert said not in bob.run("team", "pull").stdout
+        assert (said in bob.run("team", "status").stdout) == is_gone
+    assert bob.ask("team", "status")["left"] == {theirs: "Ann"}
+    bob.ask("forget", theirs)
+    assert bob.ask("team", "status")["left"] == {}
 
 
 def test_what_is_refused_stays_refused(ann: Machine, bob: Machine) -> None:
@@ -250,7 +381,8 @@ def test_a_token_is_kept_for_its_owner_only_and_never_shown(
     assert path.stat().st_mode & 0o777 == 0o600
     before = path.read_text()
     for url, given, said in (
-        (f"http://{server.host}", "hct_wrong", "token"), (f"http://{server.host}", "secret", "begins with hct_"),
+        (f"http://{server.host}", "hct_wrong", "does not know this token"),
+        (f"http://{server.host}", "secret", "begins with hct_"),
         ("http://team.example.org", token, "https://"), ("ftp://x", token, "https://"),
         ("http://127.0.0.1:9", token, "does not answer"),
     ):  # fmt: skip

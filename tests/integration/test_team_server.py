@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shlex
 import signal
 import socket
 import ssl
@@ -15,6 +16,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 from tests.processes import run
 from tests.teams import APP, Server, TeamDatabase, record, served, team_database
 
@@ -62,6 +64,30 @@ def test_what_one_stores_another_reads_and_finds(database: TeamDatabase, server:
         in server.ask("/v1/memories", read, data={"memories": [record("5b")]})[1]["results"][0]["reason"]
     )
     assert server.ask("/v1/me", read)[1]["scope"] == "read"
+
+
+def test_agents_are_told_what_holds_of_a_chain(database: TeamDatabase, server: Server) -> None:
+    """An author's newest text; what somebody else put in its place stands beside it, and each says so."""
+    write, read, bob = database.tokens["write"], database.tokens["read"], database.invite("acme", "Bob")
+    sent = [
+        record("c1", "The evaluator keeps its queue in Redis"),
+        record("c2", "The evaluator keeps its queue in SQLite", supersedes="c1" * 16),
+        record("c3", "The evaluator keeps its queue in Postgres", supersedes="c2" * 16),
+    ]
+    server.ask("/v1/memories", write, data={"memories": sent})
+    beside = record("c4", "The evaluator keeps its queue in Kafka", supersedes="c3" * 16)
+    server.ask("/v1/memories", bob, data={"memories": [beside]})
+
+    def found() -> dict[str, list[str]]:
+        hits = server.tool("search_team_memory", read, query="evaluator queue")
+        return {hit["text"].split()[-1]: hit["later"] for hit in hits}
+
+    assert found() == {"Postgres": [f"mem-{'c4' * 6} of Bob"], "Kafka": []}
+    [old] = server.tool("get_team_memory", read, id="c1c1")
+    assert old["later"] == [f"mem-{'c2' * 6} of Ann"]
+    server.ask("/v1/memories", bob, data={"memories": [record("c4", "", withdrawn=True)]})
+    server.ask("/v1/memories", write, data={"memories": [record("c3", "", withdrawn=True)]})
+    assert found() == {"SQLite": []}
 
 
 HOSTS = {"": True, "localhost:{port}": True, "team.example.org": True, "team.example.org:443": False,
@@ -284,7 +310,11 @@ def test_teams_are_administered_from_the_command_line() -> None:
         assert "howcome team create" in run("team", "status", environment=where).stdout
         database.owner.execute("DROP SCHEMA howcome_team CASCADE")
         assert "howcome team create" in run("team", "status", environment=where).stderr
-        assert run("team", "create", "acme", environment=where).returncode == 0
+        created = run("team", "create", "acme", environment=where)
+        serve = next(line for line in created.stdout.splitlines() if line.endswith(" howcome serve"))
+        database_of = shlex.split(serve)[0].removeprefix("HOWCOME_TEAM_DATABASE=")
+        assert conninfo_to_dict(database_of) == conninfo_to_dict(database.server_dsn)
+        assert "PGPASSWORD=" in serve
         assert run("team", "create", "acme", environment=where).returncode == 2
         assert "no team 'bolt'" in run("team", "invite", "bolt", "Ann", environment=where).stderr
         made = json.loads(run("team", "invite", "acme", "Ann", "--read-only", "--json", environment=where).stdout)
@@ -295,6 +325,15 @@ def test_teams_are_administered_from_the_command_line() -> None:
         assert run("team", "revoke", "acme", "Ann", environment=where).returncode == 1
         assert run("team", "invite", "acme", " Ann", environment=where).returncode == 2
         assert run("team", "invite", "acme", "Ann", "--repository", "app", environment=where).returncode == 2
+        said = run("team", "invite", "acme", "Ann", "--admin", "--days", "9", environment=where).stdout
+        assert "A token for Ann (read and write, admin, 9 days)" in said
+        assert "has another" not in said, "that was revoked"
+        again = run("team", "invite", "acme", "Ann", environment=where).stdout
+        assert "Ann has another token that holds: `howcome team revoke acme 2` ends it" in again
+        assert "write, admin, all repositories" in run("team", "status", "acme", environment=where).stdout
+        listed = json.loads(run("team", "status", "acme", "--json", environment=where).stdout)["tokens"]
+        assert [one["is_admin"] for one in listed] == [True] * 3, "it is of the person"
+        assert "[TEAM]" in run("team", "status", "--help").stdout
         nobody = run("team", "status", environment={"HOWCOME_TEAM_DATABASE": "postgresql://nobody@127.0.0.1:1/x"})
         assert (nobody.returncode, "cannot be used" in nobody.stderr, "Traceback" in nobody.stderr) == (1, True, False)
         assert run("team", "status").returncode == 2

@@ -85,13 +85,13 @@ def test_no_text_begins_a_line_of_what_is_said_in_sentences() -> None:
         one = reminder(payload, 10)
         blocks = [
             (render_bites([one, reminder("so it goes", 5)], 0)[0], 2),
-            (render_briefing([("To be kept to:", None), (f"[ev-0a] {payload}", one)])[0], 2),
+            (render_briefing([("Keep to these:", None), (f"[ev-0a] {payload}", one)])[0], 2),
             (render_manifest([f"[ev-0a] user: {payload}", f"[ev-0b] `{payload}` worked"]), 2),
         ]
         for text, count in blocks:
             lines = lines_of(text)
             assert len(lines) == count
-            assert all(line.startswith(("[ev-", "To be kept to:")) for line in lines)
+            assert all(line.startswith(("[ev-", "Keep to these:")) for line in lines)
             assert (text.count(f"<{TAG} "), text.count(f"</{TAG} ")) == (1, 1)
             assert text.count("<") == 2
 

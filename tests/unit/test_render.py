@@ -212,12 +212,15 @@ def test_times_are_utc_with_milliseconds(
 
 def test_a_memory_says_whether_somebody_kept_it_or_where_it_was_distilled_from() -> None:
     """Nobody kept what rules distilled; it leads to what was said."""
-    for source, said in (("hand", "kept as a decision"), ("rules", "decision, distilled from ev-1 and 1 more")):
+    for source, agent, said in (
+        ("hand", None, "kept as a decision"), ("rules", None, "decision, distilled from ev-1 and 1 more"),
+        ("hand", "Ann <ann@example.org>", "kept as a decision, of Ann"),
+    ):  # fmt: skip
         values = dict.fromkeys(
-            ("project", "agent", "supersedes", "superseded_by", "deleted_ms", "purged_ms", "said_ms", "pinned_ms",
+            ("project", "supersedes", "superseded_by", "deleted_ms", "purged_ms", "said_ms", "pinned_ms",
              "status_ms", "supersedes_key", "superseded_by_key")
-        ) | {"row": 1, "key": b"k" * 16, "type": "decision", "text": "Celery.", "origin": "user", "status": "open",
-             "created_ms": 1, "access_count": 0, "source": source, "subject": ""}  # fmt: skip
+        ) | {"row": 1, "agent": agent, "key": b"k" * 16, "type": "decision", "text": "Celery.", "origin": "user",
+             "status": "open", "created_ms": 1, "access_count": 0, "source": source, "subject": ""}  # fmt: skip
         memory = Memory(values, ["ev-1", "ev-2"])
         found = Reminder(None, 0.5, [("decision", "Celery.")], [1], memory)
         assert f"1970-01-01, {said}\n{QUOTE}Celery." in render_context([found], 1000)[0]

@@ -8,6 +8,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from howcome.domain.memories import MAX_AGENT_CHARS
 from howcome.errors import UsageError
 from howcome.memory.signed_files import FIRST_LINE, SharedMemory, read, written
 
@@ -22,7 +23,7 @@ def public(key: Ed25519PrivateKey) -> str:
 def owner_of(key: Ed25519PrivateKey) -> str:
     """The owner of what somebody signs as usual."""
     one = SharedMemory("ab" * 16, "decision", "open", 1_790_000_000_000, "user", "Ann <ann@example.org>", None, "moor")
-    return read(written(one, key)).owner
+    return read(written(one, key)).owner({})
 
 
 def signed_by_eve(key_line: str) -> bytes:
@@ -38,7 +39,15 @@ def test_the_shown_key_is_the_one_that_signed(line: str) -> None:
     """However the line is spaced, and whatever else stands in it."""
     (kind, eve), ann = public(EVE).split(), public(ANN).split()[1]
     assert owner_of(EVE) != owner_of(ANN)
-    assert read(signed_by_eve(line.format(kind=kind, eve=eve, ann=ann))).owner == owner_of(EVE)
+    assert read(signed_by_eve(line.format(kind=kind, eve=eve, ann=ann))).owner({}) == owner_of(EVE)
+
+
+def test_the_longest_names_fit_into_an_owner() -> None:
+    """Whatever is said of their keys."""
+    signers: dict[str, str] = {}
+    for name, key in (("Ann " * 22, ANN), ("Eve " * 22, ANN), ("Ann " * 22, EVE)):
+        one = SharedMemory("ab" * 16, "decision", "open", 1_790_000_000_000, "user", f"{name}x", None, "moor")
+        assert len(read(written(one, key)).owner(signers)) <= MAX_AGENT_CHARS
 
 
 @pytest.mark.parametrize("line", ["", "ssh-foo AAAA", "ssh-ed25519", "ssh-ed25519 ####", "ssh-ed25519\t"])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 
 from howcome.app.clock import now_ms
+from howcome.clients.projects import project_root
 from howcome.domain.stored import Scope
+from howcome.errors import StoreError
 from howcome.retrieve.projects import project_named, project_of, root_of
 
 TYPE_CHECKING = False
@@ -30,6 +33,7 @@ class Projects:
 
     def root_of(self, folder: str) -> str:
         """The root of the project that a folder belongs to; what is kept there is found by `scope_of` it."""
+        self.recognize(folder)
         return root_of(self._store, folder)
 
     def of_root(self, root: str) -> int | None:
@@ -38,6 +42,7 @@ class Projects:
 
     def named(self, name: str, here: str, instead: str) -> tuple[int | None, str]:
         """The project (id, root) with a name; see `retrieve.projects.project_named`."""
+        self.recognize(os.path.join(here, os.path.expanduser(name)))
         return project_named(self._store, name, here, instead)
 
     def roots(self) -> list[tuple[int, str]]:
@@ -56,6 +61,20 @@ class Projects:
         meet_folder(self._store, Places(self._settings.exclude), folder, now_ms, limit_s)
         if self.scope_of(folder).project_id is not None:
             self.meet_branches(folder, is_asked=False)  # the worker does
+
+    def recognize(self, folder: str) -> None:
+        """A command is run in a clone of which nothing is stored: if its remote is a project's, it may be that one.
+
+        Git is asked then, so hooks do not call this; they meet the folder as the session begins.
+        """
+        if self._fixed_root is not None or self._store.is_read_only or self.scope_of(folder).project_id is not None:
+            return
+        from howcome.ingest.identity import GIT_LIMIT_S, remote_of
+
+        remote = remote_of(project_root(folder))
+        if remote and any(one.remote == remote for one in self._store.projects.repositories()):
+            with suppress(StoreError):  # another process writes: the next command asks again
+                self.meet(folder, GIT_LIMIT_S)
 
     def look(self, limit_s: float) -> None:
         """Asks git about projects that nobody looked at yet, and about branches where sessions were and HEAD moved."""

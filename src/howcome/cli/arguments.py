@@ -74,6 +74,7 @@ def scope_of(app: App, project: str | None = None, *, all_projects: bool = False
     """Whose events and memories a command reads: this folder's project's, a named one's (`other`: or else), or all."""
     if project is not None and not all_projects:
         return Scope.project(app.projects.named(clean_argument(project), here(), other)[0])
+    app.projects.recognize(here())
     mine = app.projects.scope_of(here())
     return Scope.everything(mine.project_id) if all_projects else mine
 

@@ -327,6 +327,10 @@ def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], 
         echo(f"  {'memory, deleted':<17} {_shown(home)}  ({size}{backups and f', with {backups}'})", err=err)
     else:
         echo(f"  {'memory':<17} none in {_shown(home)}{backups and f' ({backups} are deleted)'}", err=err)
+    if str(home / "team.json") in doomed.paths:
+        echo(
+            "  What you pushed stays on the team's server: `howcome forget ID`, then `team push` withdraws it.", err=err
+        )
     if others:
         settings = f" with the settings in {CONFIG_NAME}" if doomed.keeps_settings else ""
         echo(f"  {_named(others)} would stay connected, and begin an empty memory{settings}.", err=err)

@@ -18,10 +18,13 @@ from howcome.present.views import evidence_view, memory_view, review_view
 
 ALL = 100_000
 _SETTLES = "`howcome memories --settle NUMBER --keep both|older|newer` settles one."
+_PROPOSED = (
+    "What is proposed: `howcome memories --settle NUMBER --accept`, or `--refuse` (`--keep both` accepts it beside the"
+    " older one)."
+)
 _SAYS = {
     "number": "another number", "negation": "one says that it is not so", "choice": "another choice",
     "subject": "said anew about the same", "proposed": "a model would say it otherwise",
-    "imported": "from outside; `--keep newer` accepts it, `both` beside the older one, `--keep older` forgets it",
     "outdated": "a model says that it does not hold any more; `--keep older` keeps it, `--keep newer` forgets it",
 }  # fmt: skip
 _NOTHING = {False: 'No memories here. Keep one: howcome remember "…"', True: "Nothing here has faded."}
@@ -50,8 +53,12 @@ def memories(
     by: str | None = option(type=("topic",), help="All of them, in groups named by their own words."),
     stale: bool = option(help="Those that have faded and that hardly anybody asked for."),
     review: bool = option(help="Pairs that may contradict each other, and what files brought, by number."),
-    settle: int | None = option(type=int, metavar="NUMBER", help="Settle such a pair, with --keep."),
+    settle: int | None = option(
+        type=int, metavar="NUMBER", help="Settle such a pair, with --keep, --accept or --refuse."
+    ),
     keep: str | None = option(type=("both", "older", "newer"), help="What stays of it; the other one is forgotten."),
+    is_accepted: bool = option("--accept", help="Of what is proposed: it is yours, in the place of the older one."),
+    is_refused: bool = option("--refuse", help="Of what is proposed: it is forgotten."),
     why: str | None = option(metavar="ID", help="What bears a memory out, and every time it was said."),
     pin: str | None = option(metavar="ID", help="It does not fade, and nothing distilled supersedes it."),
     unpin: str | None = option(metavar="ID", help="It fades again."),
@@ -67,6 +74,7 @@ def memories(
       howcome memories --why mem-3f9a
       howcome memories --review
       howcome memories --settle 12 --keep newer
+      howcome memories --settle 13 --accept
     """
     if all_projects + is_global + (project is not None) > 1:
         raise UsageError("choose one of --all-projects, --global and --project")
@@ -74,10 +82,11 @@ def memories(
              "--unpin": unpin}  # fmt: skip
     if len(chosen := [name for name, value in asked.items() if value]) > 1:
         raise UsageError(f"choose one of {' and '.join(chosen)}")
-    if (settle is None) != (keep is None):
-        raise UsageError("--settle NUMBER and --keep belong together")
+    said = [word for word in (keep, "newer" * is_accepted, "older" * is_refused) if word]
+    if len(said) != (settle is not None):
+        raise UsageError("--settle NUMBER and one of --keep, --accept and --refuse belong together")
     if settle is not None or why or pin or unpin:
-        _about_one(settle, keep or "", why, pin, unpin, as_json=as_json)
+        _about_one(settle, "".join(said), why, pin, unpin, as_json=as_json)
         return
     narrowed = {"--type": type, "--status": status, "--source": source, "--agent": agent, "--global": is_global}
     of_the_dead = {"--forgotten": forgotten, "--superseded": superseded}
@@ -126,9 +135,12 @@ def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> No
     report_rows({"topics": [{"topic": name, "memories": some} for name, some in views]}, rows, as_json=as_json)
 
 
-def print_reviews(pairs: list[Review], *, as_json: bool, settles: str = _SETTLES) -> None:
+def print_reviews(pairs: list[Review], *, as_json: bool, settles: str = "") -> None:
     """Prints what somebody should look at, and how to settle it."""
-    notes = [settles if pairs else "Nothing to review."]
+    reasons = {pair.reason for pair in pairs}
+    ways = [_PROPOSED] if words.IMPORTED in reasons else []
+    ways += [_SETTLES] if reasons - {words.IMPORTED} else []
+    notes = ([settles] if settles else ways) if pairs else ["Nothing to review."]
     report_rows({"reviews": list(map(review_view, pairs))}, map(_pair, pairs), notes=notes, as_json=as_json)
 
 
@@ -138,7 +150,8 @@ def _pair(pair: Review) -> Row:
     if pair.newer.row == pair.older.row:
         del named["older" if pair.reason == words.IMPORTED else "newer"]
     shown = [f"{name}: {memory_brief(memory_view(memory))}" for name, memory in named.items()]
-    return Row(f"{pair.row}  {_SAYS.get(pair.reason, pair.reason)}", (), shown)
+    who = f"{pair.newer.agent or 'a file'} proposes{' in the place of the older one' * (len(named) > 1)}"
+    return Row(f"{pair.row}  {_SAYS.get(pair.reason, who)}", (), shown)
 
 
 def _about_one(
@@ -170,7 +183,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[Row], list[s
     place = [other.row for other in chain].index(memory.row)
     said, wordings = app.memories.said(memory), app.memories.wordings(memory)
     evidence = evidence_view(app.events.cited(memory.evidence))
-    lines = [f"{memory.source}, {memory.origin}, {memory.level}"]
+    lines = [f"{memory.source}, {f'of {memory.agent}' if memory.agent else memory.origin}, {memory.level}"]
     lines += [f"also in: {root}" for root in memory.also]
     lines += [f"replaced: {memory_brief(memory_view(other))}" for other in chain[:place]]
     lines += [f"replaced by: {memory_brief(memory_view(other))}" for other in chain[place + 1 :]]

@@ -87,6 +87,7 @@ def remember(
             given, type=type or words.DEFAULT_TYPE, project=root, also=[root_of(app, folder) for folder in also],
             agent=agent, evidence=evidence,
         )  # fmt: skip
+        is_elsewhere = bool(app.settings.store)
         has_history = root is None or bool(app.events.recent_sessions(app.projects.scope_of(root), 1))
     redacted = words.taken_out(given, memory.text)
     if as_json:
@@ -97,6 +98,7 @@ def remember(
     if project is not None or also:
         notes.append(f"in {', '.join(memory.roots)}{'' if has_history else ': no session of it is stored yet'}")
     notes += [_redacted(redacted)] if redacted else []
+    notes += ["sessions are not told it: hooks use the embedded store, commands the server"] * is_elsewhere
     if is_terminal():
         kept = "kept" if is_new else "known already"
         show_rows([memory_row(memory_view(memory), is_whole=True)], notes=[", ".join([kept, *notes])])
@@ -206,8 +208,9 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
     """Erase the text and the words of the memory ID from the rows and their log, and look whether it is gone.
 
     Looked into are all files in HOWCOME_HOME, and the text of every event. What a session said in the same words is
-    named and stays, and so do the agents' own transcripts and what was exported. The id stays, too: no import brings
-    the memory back. Nothing undoes this; `howcome forget ID` can be undone. Exit code 1: not erased, or not verified.
+    named and stays, and so do files that you shared in a repository. The agents' own transcripts stay, and what was
+    exported. The id stays, too: no import brings the memory back. Nothing undoes this; `howcome forget ID` can be
+    undone. Exit code 1: not erased, or not verified.
 
     \b
     Example:
@@ -219,9 +222,11 @@ def purge(memory_id: str = _ID, yes: bool = option("-y", help="Do not ask."), as
             echo(memory_brief(memory_view(memory)), err=as_json)
             confirm("Erase it for good", yes=yes, err=as_json)
         purged = app.memories.purge(memory.key.hex())
+        shared = app.sharing.team().files_with(memory.text)
     names = ("id", "is_gone", "was_compacted", "events", "memories", "files", "unseen", "problem")
     unseen = [f"not looked into: {purged.unseen}"] if purged.unseen else []
-    facts = {name: getattr(purged, name) for name in names}
+    unseen += [f"{path} holds the words, too: git rm it, if you want; git's history keeps them" for path in shared]
+    facts = {**{name: getattr(purged, name) for name in names}, "shared_files": shared}
     report(facts, [*_erased(purged), *unseen], as_json=as_json)
     if purged.is_gone is None or _strays(purged):
         raise click.exceptions.Exit(1)

@@ -19,7 +19,7 @@ from howcome.cli.arguments import (
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.answering import BETWEEN
 from howcome.domain.events import RATIONALE
-from howcome.domain.memories import RESOLVED
+from howcome.domain.memories import RESOLVED, author_of
 from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
@@ -149,6 +149,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     marks += [f"kept: {', '.join(item.memories)}"] if item.memories else []
     marks += [f"[{item.later}]"] if item.later else []
     if memory is not None:
+        marks += [f"of {author_of(memory.agent)}"] if memory.agent else []
         marks += ["[resolved]"] if memory.status == RESOLVED else []
         marks += ["[from outside, not reviewed]"] if memory.is_outside else []
         marks += [f"[{contradiction_of(view)}]"] if memory.contradicts else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,14 @@ import click
 from howcome.cli.arguments import clean_argument, complain, confirm, here, open_existing, open_store
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.errors import UsageError
-from howcome.memory.team import FOLDER, check, resolve
+from howcome.memory.signed_files import CONFLICT
+from howcome.memory.team import FOLDER, check, resolve, unmerged
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import day, report
+from howcome.settings import read_settings
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
-    from howcome.memory.team_server import TeamReport
 
 _SET_UP = """This machine syncs with {remote}. Your key (fingerprint {key}) is in {key_file}
 Keep a copy of it: nobody opens the files without it.
@@ -31,6 +33,7 @@ _COMMIT = (
     "Commit them. To check them before each commit: put the two lines `#!/bin/sh` and `howcome share --check` into"
     " .git/hooks/pre-commit, and make that executable"
 )
+_RESOLVED = "Now: git add .howcome && git commit"
 _JOINED = """This machine is in team {team} as {person} (it may {may}).
 In a repository, `howcome team push` shares what you kept by hand there, then and later; `howcome team pull` brings what
 others shared. While an agent runs, both go on by themselves."""
@@ -149,14 +152,19 @@ def share(
     folder = here()
     problems: list[str] = []
     if is_check:
-        good, bad = check(folder)
+        good, bad = check(folder, read_settings(os.environ).home)
         problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
         facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"
         said = problems or [fine if good else f"no file in {FOLDER}"]
     elif is_resolve:
-        said = resolve(folder)
-        facts = {"resolved": said}
+        done = resolve(folder)
+        facts = {"resolved": [name for name, _ in done]}
+        when = [day(iso_time(side.created_ms)) for _, side in done]
+        said = [
+            f"{FOLDER}/{name}: the side of {side.author}, {at}" for (name, side), at in zip(done, when, strict=True)
+        ]
+        said = [*said, _RESOLVED] if said else [f"no file in {FOLDER} that git could not merge"]
     elif is_receive:
         with open_store() as app:
             came = app.sharing.team().receive(folder)
@@ -164,6 +172,7 @@ def share(
         facts = {"added": came.added, "known": came.known, "problems": problems}
         hint = ": howcome memories --review" if came.added else ""
         said = [f"{counted(came.added, 'memory', 'memories')} to review{hint}", *problems]
+        said += [f"{FOLDER}/{name}: {CONFLICT}" for name, _ in unmerged(folder)]
     else:
         with open_existing() as app:
             shared = app.sharing.team().share(folder, memories)
@@ -205,7 +214,9 @@ def push(memories: tuple[str, ...] = argument(nargs=-1, metavar="[MEMORY]..."), 
     """
     with open_existing() as app:
         done = app.sharing.team_server().push(here(), memories)
-    _print_shared(done, as_json=as_json, must=bool(memories))
+    said = [f"{counted(done.pushed, 'memory', 'memories')} pushed, {done.withdrawn} withdrawn"]
+    said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
+    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=bool(memories and done.left_out))
 
 
 @click_command
@@ -218,7 +229,12 @@ def pull(as_json: bool = JSON) -> None:
     """
     with open_store() as app:
         done = app.sharing.team_server().pull(here())
-    _print_shared(done, as_json=as_json)
+    hint = ": howcome team review" if done.to_review else ""
+    said = [
+        f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}",
+        *_left(done.left),
+    ]
+    _end(asdict(done), said, done.problems, as_json=as_json)
 
 
 @click_command
@@ -280,15 +296,10 @@ def membership(*, as_json: bool) -> None:
     said = [f"{facts['team']} at {facts['url']}, as {facts['person']}, until {facts['expires'] or 'revoked'}"]
     said += [f"last run {run}", *(f"{does}: {', '.join(facts[does]) or 'nothing'}" for does in ("pushes", "pulls"))]
     said += [f"problem: {facts['problem']}"] if facts["problem"] else []
+    said += _left(facts["left"])
     report(facts, said, as_json=as_json)
 
 
-def _print_shared(done: TeamReport, *, as_json: bool, must: bool = False) -> None:
-    said = []
-    if done.pushed or done.withdrawn or not (done.to_review or done.taken_back):
-        said.append(f"{counted(done.pushed, 'memory', 'memories')} pushed, {done.withdrawn} withdrawn")
-    if done.to_review or done.taken_back:
-        hint = ": howcome team review" if done.to_review else ""
-        said.append(f"{counted(done.to_review, 'memory', 'memories')} to review, {done.taken_back} taken back{hint}")
-    said += [f"{ident} is not shared: {reason}" for ident, reason in done.left_out.items()]
-    _end(asdict(done), said, done.problems, as_json=as_json, is_bad=must and bool(done.left_out))
+def _left(found: dict[str, str]) -> list[str]:
+    stays = "{0} took {1} back. You accepted it, so it stays until you `howcome forget {1}`"
+    return [stays.format(author, ident) for ident, author in found.items()]

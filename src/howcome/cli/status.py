@@ -25,8 +25,11 @@ from howcome.present.unsaid import values_without_secrets, without_secrets
 from howcome.settings import read_settings
 from howcome.worker.thread import worker_state
 
-QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "hook error", "integrity"))
+QUOTING = frozenset(("store", "prompts", "unknown", "quarantine", "spool", "team", "hook error", "integrity"))
 """Lines that quote something. The others are numbers and our own words: to load the rules for secrets takes 40 ms."""
+
+_MEMBERSHIP = "team.json"
+"""What a team's member has: nobody else loads what asks a team's server (`memory.team_server`)."""
 
 
 @command
@@ -84,6 +87,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "prompts": seen.prompts_in_time(home), "last_hook": iso_time(seen.last_hook_ms(app, home, transcripts) or None),
         "spool": spool_counts(home), "distil_batches": app.learn.queue.counts(),
         "projects_in_doubt": len(app.projects.doubts()), "worker": worker_state(home),
+        "team": app.sharing.team_server().status() if os.path.exists(os.path.join(home, _MEMBERSHIP)) else {},
         "hook_errors": seen.last_lines(os.path.join(home, LOG_NAME)),
     }  # fmt: skip
     return facts | ({"integrity": app.health.check_integrity() or ["ok"]} if check else {})
@@ -114,15 +118,18 @@ def _folder_size(folder: str) -> int:
 
 
 def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """What a person sees; a line that would say nothing is left out."""
+    """What a person sees."""
     counts, sizes, unread = facts["counts"], facts["sizes"], facts["unread"]
     none = "the store is not there yet: howcome init"
     rows, index = in_units(sizes["database_bytes"]) if sizes["database_bytes"] else "", in_units(sizes["index_bytes"])
-    lag, spool = facts["index_lag_rows"], facts["spool"]
+    lag = facts["index_lag_rows"]
     hooks = [f"{counted(len(one['hooks']), 'hook')}{', MCP' if one['mcp'] else ''}" for one in facts["agents"]]
     agents = [f"{one['agent']} ({has})" for one, has in zip(facts["agents"], hooks, strict=True)]
     lines = [
-        ("store", facts["store"]),
+        (
+            "store",
+            facts["store"] if facts["store"] == facts["home"] else f"{facts['store']}; hooks use {facts['home']}",
+        ),
         ("holds", stored(counts)),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read" if rows else none),
@@ -134,6 +141,12 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         ("agents", "; ".join(agents) or "none: howcome init"),
         ("worker", f"process {facts['worker']['pid'] or '?'}" if facts["worker"]["working"] else "none"),
     ]
+    return lines + _more(facts)
+
+
+def _more(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What went wrong, and what not every machine has; a line that would say nothing is left out."""
+    lines, spool = list[tuple[str, str]](), facts["spool"]
     if late := seen.late_prompts(facts["prompts"]):
         lines.append(("prompts", f"{late}; `howcome doctor` says what helps"))
     if unknown := facts["unknown_files"]:
@@ -152,6 +165,9 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("projects", f"{counted(facts['projects_in_doubt'], 'pair')} may be one: howcome projects"))
     if spool["waiting"] or spool["dead"]:
         lines.append(("spool", f"{counted(spool['waiting'], 'observation')} waiting, {spool['dead']} dead"))
+    if team := facts["team"]:
+        run = f"last run {day(iso_time(team['run_ms']))}" if team["run_ms"] else "no run yet"
+        lines.append(("team", f"in {team['team']} as {team['person']}; {team['problem'] or run}"))
     lines += [("hook error", _logged(line)) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -33,10 +34,10 @@ _database = option(
 )
 _CREATED = """The team {team} is there. Invite people: howcome team invite {team} NAME
 Serve it as the role {role}, which sees only what a token may see:
-  {environment}=postgresql://{role}@HOST/NAME PGPASSWORD=… howcome serve"""
+  {environment}={database} PGPASSWORD={password} howcome serve"""
 _INVITED = """A token for {person} ({scope}, {days} days), shown this once:
 {token}
-They run: howcome team join https://HOST   (and paste it)"""
+They run: howcome team join URL   (what `howcome serve` prints; then they paste the token)"""
 
 
 @click.group()
@@ -68,9 +69,11 @@ def create(name: str = argument(), database: str = _database, as_json: bool = JS
     """
     with _admin(database, is_new=True) as (admin, password):
         admin.create(name)
-    from howcome.teams.server_role import ROLE
+    from howcome.teams.server_role import ROLE, server_dsn
 
-    said = [_CREATED.format(team=name, role=ROLE, environment=DATABASE)]
+    server = shlex.quote(server_dsn(database))
+    facts = {"team": name, "role": ROLE, "password": password or "…", "database": server, "environment": DATABASE}
+    said = [_CREATED.format_map(facts)]
     said += [f"The role's password, shown this once: {password}"] if password else []
     _say({"team": name, "role": ROLE, "password": password or None}, said, as_json=as_json)
 
@@ -97,11 +100,14 @@ def invite(
     """
     with _admin(database) as (admin, _):
         may = {"may_write": not read_only, "is_admin": is_admin}
+        held = [one.number for one in admin.tokens(name) if one.person == person and one.revoked is None]
         token = admin.invite(name, person, repositories=repositories, days=days, **may)
-    said = _INVITED.format(person=person, scope="read" if read_only else "read and write", days=days, token=token)
+    scope = f"{'read' if read_only else 'read and write'}{', admin' if is_admin else ''}"
+    said = [_INVITED.format(person=person, scope=scope, days=days, token=token)]
+    said += [f"{person} has another token that holds: `howcome team revoke {name} {one}` ends it" for one in held]
     kind = "read" if read_only else "write"
-    facts = {"team": name, "person": person, "scope": kind, "days": days, "token": token}
-    _say(facts, [said], as_json=as_json)
+    facts = {"team": name, "person": person, "scope": kind, "is_admin": is_admin, "days": days, "token": token}
+    _say(facts, said, as_json=as_json)
 
 
 @click_command
@@ -126,7 +132,7 @@ def revoke(
 
 @click_command
 def status(
-    name: str | None = argument(metavar="TEAM", required=False),
+    name: str | None = argument(metavar="[TEAM]", required=False),
     database: str | None = option(
         metavar="DSN", envvar=DATABASE, show_envvar=True, help="To administer: the team's database."
     ),
@@ -156,7 +162,9 @@ def status(
         ends = f"revoked {one.revoked}" if one.revoked else f"until {one.expires or 'revoked'}"
         where = ", ".join(one.repositories or ()) or "all repositories"
         used = f"last used {one.last_used}" if one.last_used else "never used"
-        said.append(f"{one.number}  {one.person}  {one.hint}…  {one.scope}, {where}  {ends}  {used}")
+        said.append(
+            f"{one.number}  {one.person}  {one.hint}…  {one.scope}{', admin' * one.is_admin}, {where}  {ends}  {used}"
+        )
     _say({"team": name, "tokens": [asdict(one) for one in tokens]}, said or ["no token yet"], as_json=as_json)
 
 

@@ -65,8 +65,11 @@ def backup(
     if not os.path.isdir(os.path.dirname(path)):
         raise UsageError(f"{file}: its folder is not there; make it first")
     size = back_up(settings.home, path)
-    said = f"{click.format_filename(path)}: {in_units(size)}, read back and whole"
-    report({"file": path, "size_bytes": size}, [said], as_json=as_json)
+    said = [f"{click.format_filename(path)}: {in_units(size)}, read back and whole"]
+    said += [f"This is the embedded store, not {settings.store}, which commands use: pg_dump copies that"] * bool(
+        settings.store
+    )
+    report({"file": path, "size_bytes": size}, said, as_json=as_json)
 
 
 def _restore(settings: Settings, file: str | None, *, yes: bool, as_json: bool) -> None:
@@ -158,6 +161,10 @@ def migrate(
         lines.append(f"{project}: {', '.join(parts)}: the same in both")
     lines.append(f"Copied to {place}: {counted(sum(moved.copied.values()), 'row')}, every one compared.")
     use = f"howcome config set store {shlex.quote(to)}" if "://" in to else "howcome config unset store"
-    use = f"HOWCOME_HOME={shlex.quote(place)}" if to.startswith("sqlite:") else use
     lines.append(f"Nobody uses the copy yet: {use}")
+    if to.startswith("sqlite:"):  # the team, the sync and the settings of this machine stay where they are
+        lines[-1] += f" && howcome backup --restore {shlex.quote(database_path(place))}"
+        lines.append(
+            f"That keeps the present embedded store aside. Or use the copy by itself: HOWCOME_HOME={shlex.quote(place)}"
+        )
     report({"store": place, "copied": moved.copied, "compared": sums}, lines, as_json=as_json)

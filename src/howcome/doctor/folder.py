@@ -24,6 +24,9 @@ NETWORK_FILE_SYSTEMS = frozenset(
 )
 """SQLite's write-ahead log needs memory shared by all its processes, which these do not give (sqlite.org/wal.html)."""
 
+GIT_OBJECTS = "/sync/git/.git/objects/"
+"""What git keeps there nobody writes again, so git takes the right to away."""
+
 _SHOWN = 3
 
 
@@ -73,7 +76,12 @@ def _open_to_others(home: str, paths: list[tuple[str, os.stat_result]]) -> list[
 
 def _closed_to_us(home: str, paths: list[tuple[str, os.stat_result]]) -> list[Finding]:
     """What their owner may not write: SQLite gives the files beside a database its mode, and these keep it."""
-    found = [path for path, status in paths if path != os.path.realpath(home) and _own_mode(status) & ~status.st_mode]
+    real = os.path.realpath(home)
+    found = [
+        path
+        for path, status in paths
+        if path != real and _own_mode(status) & ~status.st_mode and not path.startswith(real + GIT_OBJECTS)
+    ]
     what = f"{_named(found, home)} cannot be written by you, who own it: nothing new is stored"
 
     def open_to_us() -> str:

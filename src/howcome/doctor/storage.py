@@ -19,7 +19,7 @@ from howcome.errors import IndexDamagedError, SettingsError, StoreError
 from howcome.log.kept import NAME as KEPT_NAME
 from howcome.log.kept import vanished
 from howcome.memory.backup import FOLDER, newest_backup
-from howcome.memory.team_server import MEMBERSHIP
+from howcome.memory.team import MEMBERSHIP
 from howcome.present.memory_files import read_export
 from howcome.present.render import counted, in_units
 from howcome.redact.version import RULES_VERSION
@@ -350,7 +350,7 @@ def check_team(machine: Machine) -> list[Finding]:
     except (SettingsError, StoreError):  # other checks say so
         return []
     if facts.get("problem"):
-        return [Finding("warning", "team", f"{facts['url']}: {facts['problem']}", "howcome team status")]
+        return [Finding("warning", "team", str(facts["problem"]), "howcome team status")]
     return [Finding("ok", "team", f"in {facts['team']} as {facts['person']}")]
 
 

@@ -38,7 +38,7 @@ MAX_EVIDENCE = 50
 MAX_ALSO = 50
 """Of more projects than that it is said that it holds everywhere."""
 
-SUMMARY_CHARS, LATER_CHARS = 160, 110
+SUMMARY_CHARS, LATER_CHARS, AUTHOR_CHARS = 160, 110, 24
 
 
 class Memory:
@@ -320,6 +320,12 @@ def taken_out(given: str, kept: str) -> list[str]:
         if known in rules:
             rules.remove(known)
     return rules
+
+
+def author_of(agent: str | None) -> str:
+    """Who wrote a memory, by its owner: the name without address and key, in letters that end no bracket; or ''."""
+    name = (agent or "").partition(" <")[0]
+    return squeeze("".join(one for one in name if one.isalnum() or one in " .'-_@"), AUTHOR_CHARS)
 
 
 def is_memory_id(text: str) -> bool:

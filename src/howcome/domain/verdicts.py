@@ -23,7 +23,7 @@ FOCUS, STEERING, DOCUMENT, SESSION, TOPIC, COOLDOWN = (
 RULES = {
     OFF: "nothing is injected here (`inject`)",
     CHORE: "a step of the day asks for nothing",
-    NOTHING: "nothing here has its words",
+    NOTHING: "nothing that may be told has its words",
     WEAK: "it holds too few of the prompt's words (`recall_threshold`)",
     UNLIKELY: "its chance to help is too low",
     BEST: "its chance to help is well below that of the best",

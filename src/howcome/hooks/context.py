@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from howcome.domain.memories import HAND
+from howcome.domain.memories import HAND, author_of
 from howcome.domain.stored import Reminder
 from howcome.domain.verdicts import PROMPT, PROMPT_MS
 from howcome.present.render import (
@@ -114,8 +114,9 @@ def _entry(view: View) -> Rendered:
 
         against = contradiction_of(view), on_branch(view["unmerged"])
         by_hand = view["source"] == HAND
+        whose = view["agent"] and f"of {author_of(view['agent'])}"
         kept = f"kept as a {view['type']}" if by_hand else f"{view['type']}, {source_of(view)} {view['cited']}".rstrip()
-        head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, *against)))
+        head = ", ".join(filter(None, (f"[{view['id']}] {day}", kept, whose, *against)))
         return entry(head, view["passages"][0][1], mark="\n")
     place = f", branch {view['branch']}{', not merged' * bool(view['unmerged'])}" if view["branch"] else ""
     head = entry(f"[{view['id']}] {day}{place}", mark="\n")

@@ -25,6 +25,11 @@ def walked(store: Store, memory: Memory, way: str) -> list[Memory]:
     return found
 
 
+def latest(store: Store, memory: Memory) -> Memory:
+    """What has taken a memory's place in the end; itself, where nothing has."""
+    return [memory, *walked(store, memory, "superseded_by")][-1]
+
+
 def give_back(store: Store, older: Memory) -> bool:
     """Makes a memory live again where nothing lives that took its place or says the same; whether it did."""
     later = walked(store, older, "superseded_by")
@@ -73,7 +78,7 @@ def _settle_import(store: Store, forget: Forget, now_ms: Callable[[], int], revi
     if keep == "older":
         forget(new.key.hex(), is_person=True)
     elif (twin := store.memories.live_twin(new.row)) is not None:
-        raise UsageError(f"{twin.id} says the same and is live: `--keep older` leaves it at that")
+        raise UsageError(f"{twin.id} says the same and is live: `--refuse` (`--keep older`) leaves it at that")
     else:
         store.reviews.accept(review, now_ms(), supersedes=keep == "newer")
     return store.reviews.get(review.row) or review

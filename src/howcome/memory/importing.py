@@ -98,15 +98,13 @@ class MemoryImport:
         if is_stone and not is_believed:
             self._report.left_out += 1
             return
-        told, stranger = key, self._stranger_key(key, fields)
+        told, stranger, came = key, self._stranger_key(key, fields), self._by_key(self._outside.get(key, b""))
         self._outside[key] = stranger
         if not is_believed:
             key = stranger
-        self._report.keys[told] = key
-        known, before = self._by_key(key), self._by_key(stranger)
-        if known is None and before is not None and (not before.is_outside or before.purged_ms is not None):
-            known = before  # it was accepted, or purged, since it came
-            self._report.keys[told] = before.key
+        before = self._by_key(stranger)
+        known = self._by_key(key) or _what_came(before, came, fields)
+        self._report.keys[told] = known.key if known is not None else key
         if known is not None or key in self._seen:
             self._known_already(known, is_stone=is_stone)
             return
@@ -120,6 +118,8 @@ class MemoryImport:
         if not self._is_trial:
             added, is_new = self._add(new)
             self._report.keys[told] = added.key
+            if new.claims is not None and not is_new:  # somebody else's, or one's own, in the same words
+                del self._report.keys[told]
         elif new.purged_ms is None:
             self._clean(new.text)
         if new.purged_ms is not None:
@@ -206,6 +206,14 @@ def require_head(first: Sequence[tuple[int, object]]) -> None:
     if value.get("version") != EXPORT_VERSION:
         version = value.get("version")
         raise UsageError(f"an export of version {version!r}; this howcome reads {EXPORT_VERSION}: upgrade it")
+
+
+def _what_came(before: Memory | None, came: Memory | None, fields: Mapping[str, object]) -> Memory | None:
+    """What became of a line that came `before`, or (`came`) by another way: it was accepted, refused or purged."""
+    if before is not None and (not before.is_outside or before.purged_ms is not None):
+        return before
+    said = memories.normalized(str(fields.get("text")))
+    return came if came is not None and (came.purged_ms or memories.normalized(came.text) == said) else None
 
 
 def _key(value: object) -> bytes:

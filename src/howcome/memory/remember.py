@@ -119,8 +119,8 @@ class Memories:
         """A memory with another text or type is a new one that supersedes it; all else is set in place.
 
         `also` are folders of projects that it holds in, too, `not_in` of those in which it does not any more. A new
-        text is open whatever the old one was. Where another memory says the same already, that one is given back and
-        nothing is superseded: only what `supersedes` the old one's row has taken its place.
+        text is open whatever the old one was; a person's is nobody else's. Where another memory says the same already,
+        that one is given back and nothing is superseded: only what `supersedes` the old one's row has taken its place.
         """
         found = self._owned(prefix, agent, is_person=is_person)
         if not found.is_live:
@@ -139,7 +139,7 @@ class Memories:
             text=found.text if text is None else text,
             project=found.project,
             also=[root for root in (*found.also, *also) if root not in left],
-            agent=found.agent,
+            agent=None if is_person and text is not None else found.agent,
             origin=events.ORIGIN_USER if is_person and (text is not None or found.is_outside) else found.origin,
             status=status,
             created_ms=self._now_ms(),

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 FIRST_LINE = "howcome memory 1"
 MAX_FILE_BYTES = 64 << 10
+AUTHOR_KEY, MAX_NAME_CHARS = "author-key", 40
+"""Two such names and a key fit into the name of an owner (`domain.memories.MAX_AGENT_CHARS`)."""
+
 WRONG = (
     "its signature is wrong: it was changed by hand, or is not whole. `git checkout HEAD -- FILE` brings back what was"
     " signed; `howcome update` and `howcome share` change a text"
@@ -49,11 +52,31 @@ class SharedMemory:
     text: str
     signer: str = ""
 
-    @property
-    def owner(self) -> str:
-        """The author, with what tells the key from others."""
-        digest = hashlib.sha256(base64.b64decode(self.signer.split(" ")[1])).hexdigest()
-        return f"{self.author}, key {digest[:12]}"
+    def owner(self, signers: dict[str, str]) -> str:
+        """The author, with what tells the key from others, and what does not fit to keys that are known.
+
+        `signers` are these, each with the name that it first signed in; this one is noted.
+        """
+        key, name = fingerprint(self.signer), self.author
+        if (first := signers.setdefault(key, name)) != name:
+            return f"{first[:MAX_NAME_CHARS]}, key {key}, as {name[:MAX_NAME_CHARS]}"
+        is_known = key == next(one for one, known in signers.items() if known == name)
+        return f"{name}, key {key}" if is_known else f"{name[: 2 * MAX_NAME_CHARS]}, key {key}, not the known key"
+
+
+def fingerprint(signer: str) -> str:
+    """What tells a public key (in OpenSSH's form) from others, in a few digits."""
+    return hashlib.sha256(base64.b64decode(signer.split(" ")[1])).hexdigest()[:12]
+
+
+def own_fingerprint(home: str) -> str:
+    """The same of the key with which this machine signs; "" where it has none yet."""
+    from cryptography.hazmat.primitives import serialization as form
+
+    if not os.path.exists(os.path.join(home, AUTHOR_KEY)):
+        return ""
+    public = author_key(home).public_key()
+    return fingerprint(public.public_bytes(form.Encoding.OpenSSH, form.PublicFormat.OpenSSH).decode())
 
 
 def author_key(home: str) -> Ed25519PrivateKey:
@@ -62,7 +85,7 @@ def author_key(home: str) -> Ed25519PrivateKey:
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    path = os.path.join(home, "author-key")
+    path = os.path.join(home, AUTHOR_KEY)
     if not os.path.exists(path):
         made = Ed25519PrivateKey.generate()
         kind = (form.Encoding.PEM, form.PrivateFormat.OpenSSH, form.NoEncryption())

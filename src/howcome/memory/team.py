@@ -22,16 +22,28 @@ from howcome.domain.team_records import Record
 from howcome.errors import HowcomeError, UsageError
 from howcome.files import read_plain, write_whole
 from howcome.ingest.exclusion import Places
+from howcome.memory.chains import latest
 from howcome.memory.export import HEAD, store_id
 from howcome.memory.importing import ImportReport
 from howcome.memory.remember import Memories
-from howcome.memory.signed_files import MAX_FILE_BYTES, SharedMemory, author_key, file_name, read, sides, written
+from howcome.memory.signed_files import (
+    MAX_FILE_BYTES,
+    SharedMemory,
+    author_key,
+    file_name,
+    own_fingerprint,
+    read,
+    sides,
+    written,
+)
 from howcome.memory.text import is_clean, owner
 from howcome.redact.redactor import Redactor
 from howcome.store.base import Store
 
 FOLDER = os.path.join(".howcome", "memories")
-STATE = "shared.json"
+STATE, MEMBERSHIP = "shared.json", "team.json"
+"""What came in files, and what makes a machine a team's member: its server, its token, and what came from there."""
+
 MAX_FILES, MAX_SHARED, MAX_STATE_BYTES = 5_000, 20_000, 256 << 20
 _SAID = ("key", "type", "text", "origin", "status", "created_ms", "supersedes")
 
@@ -59,6 +71,12 @@ class Exchange:
             return found if isinstance(found, dict) else {}
         return {}
 
+    def _came(self) -> dict[bytes, bytes]:
+        """Keys of what came from others, by whichever way, each with that of the memory here."""
+        files, server = (self._kept(name).get("keys", {}) for name in (STATE, MEMBERSHIP))
+        pairs = {raw: local for raw, (local, _) in files.items()} | server
+        return {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in pairs.items()}
+
     def _keep(self, name: str, state: Mapping[str, Any]) -> None:
         write_whole(os.path.join(self._home, name), json.dumps(state).encode())
 
@@ -68,7 +86,7 @@ class Team(Exchange):
 
     @cached_property
     def _state(self) -> dict[str, Any]:
-        new = {"store": store_id(self._store), "keys": {}, "folders": {}}
+        new = {"store": store_id(self._store), "keys": {}, "folders": {}, "signers": {}}
         kept = self._kept(STATE)
         return new | kept if kept.get("store") == new["store"] else new
 
@@ -78,7 +96,9 @@ class Team(Exchange):
         top, root = _top(folder), self._root_of(folder)
         if self._places.is_excluded(root):
             raise UsageError(f"{folder}: its project is excluded")
-        found = [self._memories.get(one) for one in prefixes] or kept_by_people(self._store, self._memories, root)
+        found = [latest(self._store, self._memories.get(one)) for one in prefixes] or kept_by_people(
+            self._store, self._memories, root
+        )
         author, report = _author(top), ShareReport()
         for memory in found:
             self._share(memory, top, root, author, report)
@@ -133,15 +153,23 @@ class Team(Exchange):
                 if not self._store.memories.find(one.key, limit=1):
                     found[one.key] = (one, name)
         ordered = sorted(found.values(), key=lambda pair: pair[0].created_ms)
-        lines = [line_of(one, one.owner, root) for one, _ in ordered]
+        own = _own_signer(top, self._home)
+        signers = own | {key: name for key, name in self._state["signers"].items() if key not in own}
+        lines = [line_of(one, one.owner(signers), root) for one, _ in ordered]
+        self._state["signers"] = signers
         report = self._take_in(lines, {key: name for key, (_, name) in found.items()})
         report.problems = problems + [(0, f"{ordered[number - 1][1]}: {said}") for number, said in report.problems]
         return report
 
+    def files_with(self, text: str) -> list[str]:
+        """The files with a text, in the repositories where somebody shared or received."""
+        tops, said = [top for top in self._state["folders"] if os.path.isdir(top)], text.encode()
+        found = (os.path.join(top, FOLDER, name) for top in tops for name, data in _files(top) if said in data)
+        return sorted(found) if text else []
+
     def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
         keys = self._state["keys"]
-        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, (local, _) in keys.items()}
-        report = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
+        report = self._memories.import_values(enumerate((HEAD, *lines)), outside=self._came())
         for raw, local in report.keys.items():
             keys[raw.hex()] = (local.hex(), names[raw.hex()])
         self._keep(STATE, self._state)
@@ -165,6 +193,8 @@ def held_back(memory: Memory, root: str, redactor: Redactor) -> str | None:
         return f"it is {memory.state}"
     if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
         return "it is from outside the conversation"
+    if memory.agent is not None:
+        return f"it is of {memory.agent}"
     if root not in (memory.roots or [root]):
         return f"it is of another project, {memory.project}"
     return None if is_clean(memory.text, redactor) else "it holds a secret, or a private span"
@@ -176,31 +206,37 @@ def kept_by_people(store: Store, memories: Memories, root: str) -> list[Memory]:
     return [one for one in found if one.source == HAND or one.pinned_ms is not None]
 
 
-def check(folder: str) -> tuple[list[str], list[tuple[str, str]]]:
+def check(folder: str, home: str) -> tuple[list[str], list[tuple[str, str]]]:
     """Who signed each good file of a repository, and what is wrong with others: form, signature, secrets.
 
-    The latter is (file, reason). It needs no store.
+    The latter is (file, reason). It needs no store, and looks in `home` for the key of this machine only.
     """
-    good, found, redactor = [], [], Redactor(os.urandom(32))
-    for name, data in _files(_top(folder)):
+    good, found, redactor, top = list[SharedMemory](), [], Redactor(os.urandom(32)), _top(folder)
+    for name, data in _files(top):
         try:
             one = read(data)
             if not is_clean(one.text, redactor) or redactor.redact(one.author) != one.author:
                 raise UsageError("it holds a secret, or a private span")
-            good.append(one.owner)
+            good.append(one)
         except HowcomeError as error:
             found.append((name, str(error)))
-    return good, found
+    signers = _own_signer(top, home)
+    return [one.owner(signers) for one in sorted(good, key=lambda one: one.created_ms)], found
 
 
-def resolve(folder: str) -> list[str]:
+def unmerged(folder: str) -> list[tuple[str, list[bytes]]]:
+    """Files that git could not merge, each with both sides."""
+    found = [(name, sides(data)) for name, data in _files(_top(folder))]
+    return [(name, both) for name, both in found if len(both) > 1]
+
+
+def resolve(folder: str) -> list[tuple[str, SharedMemory]]:
     """Of files that git could not merge, the side that was written later, as it was signed; which were changed."""
-    top, done = _top(folder), []
-    for name, data in _files(top):
-        if len(both := sides(data)) > 1:
-            last = max(both, key=lambda side: (read(side).created_ms, side))
-            _put(os.path.join(top, FOLDER, name), last)
-            done.append(name)
+    done = []
+    for name, both in unmerged(folder):
+        last = max(both, key=lambda side: (read(side).created_ms, side))
+        _put(os.path.join(_top(folder), FOLDER, name), last)
+        done.append((name, read(last)))
     return done
 
 
@@ -233,6 +269,13 @@ def _changed_ns(top: str) -> int:
         return os.stat(os.path.join(top, FOLDER)).st_mtime_ns
     except OSError:
         return 0
+
+
+def _own_signer(top: str, home: str) -> dict[str, str]:
+    """The key of this machine ("": none yet), with the name of its user, where git knows that."""
+    with suppress(UsageError):
+        return {own_fingerprint(home): _author(top)}
+    return {}
 
 
 def _author(top: str) -> str:

@@ -23,14 +23,11 @@ from howcome.domain.stored import Scope
 from howcome.domain.team_records import MAX_RECORDS, TOKEN_PREFIX, Record, record_of, repository_of
 from howcome.errors import HowcomeError, ProviderError, StoreLockedError, SyncError, UsageError
 from howcome.ingest.identity import remote_of
-from howcome.memory.chains import walked
+from howcome.memory.chains import latest, walked
 from howcome.memory.export import HEAD, store_id
-from howcome.memory.team import MAX_SHARED, STATE, Exchange, held_back, kept_by_people, line_of
+from howcome.memory.team import MAX_SHARED, MEMBERSHIP, Exchange, held_back, kept_by_people, line_of
 from howcome.memory.text import owner
 from howcome.providers.http_post import LOOPBACK, Endpoint, RefusedError, in_one_line
-
-MEMBERSHIP = "team.json"
-"""The file that makes a machine a member: the server, the token (so only its owner reads it), and how far it is."""
 
 LOCK, LOCK_WAIT_S = "team.lock", 30.0
 """One process at a time: who leaves waits for the worker, which would write the token again."""
@@ -44,17 +41,22 @@ CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
+UNKNOWN = "the server does not know this token, or it has ended: `howcome team join` again, perhaps with another"
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
 
 @dataclass(slots=True)
 class TeamReport:
-    """What went and came: counts, by id why a memory was `left_out`, and what was wrong."""
+    """What went and came: counts, by id why a memory was `left_out`, and what was wrong.
+
+    `left` are memories that were accepted here before their author took them back, by id, with the author.
+    """
 
     pushed: int = 0
     withdrawn: int = 0
     to_review: int = 0
     taken_back: int = 0
+    left: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -112,13 +114,16 @@ class TeamServer(Exchange):
         shared = sorted(name for name, one in self._state["repositories"].items() if one["is_pushed"])
         facts: dict[str, object] = {name: self._state.get(name) for name in names}
         done = sum(bool(digest) for digest, *_ in self._state["pushed"].values())
+        left = [one for key in self._state.get("left", {}).values() for one in self._store.memories.find(key, limit=1)]
+        facts |= {"left": {one.id: one.agent for one in left if one.is_live and not one.is_outside}}
         return {**facts, "pushes": shared, "pulls": sorted(self._state["repositories"]), "pushed": done}
 
     def waiting(self) -> list[Review]:
-        """What came from the team's server, and nobody has accepted or refused yet, newest first."""
+        """What came from the team's server, and nobody has accepted or refused yet, by its number."""
         came = set(self._state.get("keys", {}).values())
         every = self._store.reviews.waiting(Scope.everything(), MAX_SHARED)
-        return [pair for pair in every if pair.reason == IMPORTED and pair.newer.key.hex() in came]
+        found = [pair for pair in every if pair.reason == IMPORTED and pair.newer.key.hex() in came]
+        return sorted(found, key=lambda pair: pair.row)
 
     # -- both ways -------------------------------------------------------------------------------------------------
     def push(self, folder: str, prefixes: Sequence[str]) -> TeamReport:
@@ -133,7 +138,10 @@ class TeamServer(Exchange):
             entry["is_pushed"] |= not prefixes
             self._state["refused"] = {}
             self._keep(MEMBERSHIP, self._state)
-            self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+            with self._noted(report):
+                self._push(name, entry, report, {one.key for one in chosen} if prefixes else None)
+                if not (report.pushed or report.withdrawn):
+                    self._wire.ask("/v1/me")  # a token that has ended is told, too, where nothing was to be sent
         return report
 
     def pull(self, folder: str) -> TeamReport:
@@ -141,8 +149,20 @@ class TeamServer(Exchange):
         report = TeamReport()
         with self._alone():
             name, root = self._repository(folder)
-            self._pull(name, self._entry(name, root), report, MAX_SHARED // MAX_RECORDS)
+            with self._noted(report):
+                self._pull(name, self._entry(name, root), report, MAX_SHARED // MAX_RECORDS)
         return report
+
+    @contextmanager
+    def _noted(self, report: TeamReport) -> Iterator[None]:
+        """What is done by hand counts as a run: when it was, and what was wrong."""
+        try:
+            yield
+        except SyncError as error:
+            report.problems.append(str(error))
+            raise
+        finally:
+            self._note(report)
 
     def run(self, wait_s: float = LOCK_WAIT_S) -> TeamReport:
         """Both ways for every repository that was pushed or pulled before; StoreLockedError if another is at it."""
@@ -160,10 +180,13 @@ class TeamServer(Exchange):
             except HowcomeError as error:
                 report.problems.append(str(error))
                 break  # the server is away, or the token has ended: so it is for the others
+        self._note(report)
+        return report
+
+    def _note(self, report: TeamReport) -> None:
         self._state["failures"] = self._state.get("failures", 0) + 1 if report.problems else 0
         self._state |= {"run_ms": self._now_ms(), "problem": report.problems[0] if report.problems else None}
         self._keep(MEMBERSHIP, self._state)
-        return report
 
     def run_if_due(self) -> None:
         """Runs if the last time is long enough ago, and no other process is at it."""
@@ -200,7 +223,7 @@ class TeamServer(Exchange):
     def _today(self, keys: Sequence[str]) -> set[str]:
         """The keys of memories, or of what has taken their places."""
         found = [memory for key in keys for memory in self._store.memories.find(key, limit=1)]
-        return {[one, *walked(self._store, one, "superseded_by")][-1].key.hex() for one in found}
+        return {latest(self._store, one).key.hex() for one in found}
 
     def _record(self, memory: Memory, name: str) -> Record:
         chain = [one.key.hex() for one in self._memories.chain(memory.key.hex())]
@@ -272,31 +295,33 @@ class TeamServer(Exchange):
         keys, later = self._state["keys"], {one.supersedes for one, _ in records.values() if not one.is_withdrawn}
         lines: list[dict[str, object]] = []
         for record, author in records.values():
+            self._state.setdefault("left", {}).pop(record.key, None)
             if record.is_withdrawn:
-                report.taken_back += self._take_back(keys.get(record.key))
+                self._take_back(record.key, report)
             elif record.key not in later and not self._store.memories.find(record.key, limit=1):
                 lines.append(line_of(record, author, root))
         if not lines:
             return
-        outside = {bytes.fromhex(raw): bytes.fromhex(local) for raw, local in keys.items()}
-        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=outside)
+        done = self._memories.import_values(enumerate((HEAD, *lines)), outside=self._came())
         keys |= {raw.hex(): local.hex() for raw, local in done.keys.items()}
         report.to_review += done.added
         report.problems += [said for _, said in done.problems]
 
-    def _take_back(self, key: str | None) -> bool:
-        """Forgets what its author withdrew, unless somebody here has accepted it."""
-        found = self._store.memories.find(key, limit=1) if key else []
-        is_open = bool(found) and found[0].is_outside and found[0].is_live
-        if is_open:
-            self._memories.forget(str(key), is_person=True)
-        return is_open
+    def _take_back(self, raw: str, report: TeamReport) -> None:
+        """Forgets what its author withdrew; what somebody here has accepted stays, and is told."""
+        key = self._state["keys"].get(raw)
+        for memory in self._store.memories.find(key, limit=1) if key else ():
+            if memory.is_live and memory.is_outside:
+                self._memories.forget(key, is_person=True)
+                report.taken_back += 1
+            elif memory.is_live:
+                self._state["left"][raw] = key
+                report.left[memory.id] = str(memory.agent)
 
     # -- what is here ----------------------------------------------------------------------------------------------
     def _theirs(self) -> set[str]:
         """Keys here of what came from teammates, by whichever way."""
-        files = self._kept(STATE).get("keys", {})
-        return {*self._state["keys"].values(), *(local for local, _ in files.values())}
+        return {local.hex() for local in self._came().values()}
 
     def _repository(self, folder: str) -> tuple[str, str]:
         """The name of a folder's repository, and its project's root."""
@@ -342,7 +367,7 @@ class TeamWire:
             found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
         except RefusedError as error:
             if error.status == ENDED:
-                raise SyncError("the token has ended: ask for another, then `howcome team join` again") from error
+                raise SyncError(UNKNOWN) from error
             raise SyncError(str(error).partition("; check")[0]) from error
         except ProviderError as error:
             raise SyncError(str(error)) from error

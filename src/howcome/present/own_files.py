@@ -52,11 +52,14 @@ RECORDS = "installs"
 
 OWN: Mapping[str, Names] = {
     **_STORE,
-    r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|distil\.lock": None,
+    r"(hook-errors|prompts)\.log(\.old)?|kept-memories|worker\.(lock|sock)|(distil|team)\.lock": None,
     rf"(author-key|(shared|team|graduation)\.json)({_PART})?": None,
     "sync": {rf"(key|remote|state\.json)({_PART})?|lock": None, "git": _ALL},
     _BRANCHES: None,
-    "servers": {"[0-9a-f]{12}": {name: inner for name, inner in _STORE.items() if inner} | {_BRANCHES: None}},
+    "servers": {
+        "[0-9a-f]{12}": {name: inner for name, inner in _STORE.items() if inner}
+        | {_BRANCHES: None, "kept-memories": None}
+    },
     "spool": _SPOOL,
     RECORDS: _INSTALLS,
     "models": _MODELS,

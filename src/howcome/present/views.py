@@ -6,7 +6,7 @@ Every door renders these: JSON as they are, text by the lines at the end. Their 
 from __future__ import annotations
 
 from howcome.domain.events import ASSISTANT_TEXT, ASSISTANT_THINKING, TOOL_CALL, TOOL_RESULT, USER_PROMPT, cut, squeeze
-from howcome.domain.memories import CLIENT, HAND, RESOLVED
+from howcome.domain.memories import CLIENT, HAND, RESOLVED, author_of
 from howcome.domain.text import tokens
 from howcome.present.render import iso_time
 from howcome.retrieve.branches import told as on_branch
@@ -32,7 +32,6 @@ AGAINST = {"gone": "is gone", "changed": "has changed"}
 
 MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
-MAX_OWNER_CHARS = 24
 _SHORT_TIME, _DAY = 16, 10
 _WHO = {
     USER_PROMPT: "user", ASSISTANT_TEXT: "agent", ASSISTANT_THINKING: "thought", TOOL_CALL: "call",
@@ -229,7 +228,7 @@ def hit_head(view: View, running: str, *, with_project: bool) -> str:
         marks += ["from outside"] if view["is_outside"] else []
         marks += [contradiction] if (contradiction := contradiction_of(view)) else []
         about = f" [{', '.join(marks)}]" if marks else ""
-        about += f" of {squeeze(view['agent'], MAX_OWNER_CHARS)}" if view["agent"] else ""
+        about += f" of {author_of(view['agent'])}" if view["agent"] else ""
     else:
         about = " (this session)" if view["session_id"] == running else ""
         about += f" [{view['later'].partition(':')[0]}]" if view.get("later") else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from howcome.domain import verdicts, words
 from howcome.domain.answering import cut, filled, passing, share_of
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
+from howcome.domain.memories import author_of
 from howcome.domain.stored import Reminder
 from howcome.domain.text import coined_names, entities
 from howcome.domain.times import iso_day
@@ -74,17 +75,18 @@ def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
         minutes = reminder.said_ms // MINUTE_MS % MINUTES_A_DAY
         when = f"{day} {minutes // 60:02}:{minutes % 60:02}" if day == today or days.count(day) > 1 else day
         (origin, text), *_ = reminder.passages
-        who = _WHO.get(origin, "") if reminder.memory is None else _contradicted(reminder.memory)
+        who = _WHO.get(origin, "") if reminder.memory is None else _whose(reminder.memory)
         who = f"({on_branch(reminder.unmerged)}) {who}" if reminder.unmerged else who
         head = f"[{reminder.source.id[:SHORT_ID_CHARS]}] {when} {who}"
         lines.append((head, cut(text, MAX_BITE_CHARS - len(head))))
     return lines
 
 
-def _contradicted(memory: Memory) -> str:
-    """Which memory says otherwise, where one may and `with_later` does not tell."""
+def _whose(memory: Memory) -> str:
+    """Whose words it is, if not the user's; which memory says otherwise, where one may and `with_later` is silent."""
     is_told = memory.contradicts and not memory.later
-    return f"(contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}) " if is_told else ""
+    marks = [author_of(memory.agent), f"contradicts {memory.contradicts[0][:SHORT_ID_CHARS]}" if is_told else ""]
+    return "".join(f"({mark}) " for mark in marks if mark)
 
 
 def fitting(found: Sequence[Reminder], now_ms: int) -> list[Reminder]:

@@ -70,7 +70,7 @@ PLACES, PLACE_PARTS = 2, 2
 
 LIMITS = {"rules": 6, "since": 3, "now": 2, "noted": 2, "context": 2, "failure": 3, "decision": 2}
 HEADS = {
-    "rules": "To be kept to:", "checks": CHECKS, "failure": "Failed here before:",
+    "rules": "Keep to these:", "checks": CHECKS, "failure": "Failed here before:",
     "now": "At work here a moment ago:", "ended": "Last on this branch:", "elsewhere": "Last in this project:",
     "since": "Elsewhere since then:", "noted": "Noted:", "context": "Open:", "decision": "Decided on this branch:",
 }  # fmt: skip

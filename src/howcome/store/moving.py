@@ -97,8 +97,8 @@ def _claim(source: StoreParts, target: StoreParts, tables: Sequence[Table]) -> N
     held = [name for name, _, _ in tables if target.database.rows(f"SELECT 1 FROM {name} LIMIT 1")]  # noqa: S608 - the schema's names
     if held and not is_begun:
         raise UsageError(
-            f"{target.place} holds rows already ({', '.join(held[:3])}): copy into an empty store"
-            " (`howcome export` and `import-memories` carry memories to one that is used)"
+            f"{target.place} holds rows already ({', '.join(held[:3])}): copy into an empty store,"
+            " such as sqlite:FOLDER (`howcome export` and `import-memories` carry memories to one that is used)"
         )
     with target.transaction():
         target.database.execute("DELETE FROM meta WHERE name != 'key'")

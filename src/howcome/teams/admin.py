@@ -21,7 +21,7 @@ MAX_NAME_CHARS, HINT_CHARS = 90, 8
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is listed: without itself. Times are ISO 8601, None: never."""
+    """A token as it is listed: without itself. Times are ISO 8601, None: never. `is_admin` is of the person."""
 
     number: int
     person: str
@@ -32,6 +32,7 @@ class Token:
     expires: str | None
     revoked: str | None
     last_used: str | None
+    is_admin: bool
 
 
 def key_of(token: str) -> str:
@@ -133,7 +134,7 @@ class Admin:
         )
         rows = self._rows(
             "SELECT token_id, principal.name, hint, CASE WHEN may_write THEN 'write' ELSE 'read' END, repositories,"  # noqa: S608 - fixed names
-            f" {times} FROM tokens token JOIN principals principal USING (tenant_id, principal_id)"
+            f" {times}, is_admin FROM tokens token JOIN principals principal USING (tenant_id, principal_id)"
             " WHERE tenant_id = %s ORDER BY token_id",
             self._tenant(team),
         )

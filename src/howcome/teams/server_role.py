@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from howcome.errors import StoreError
 
@@ -42,6 +43,12 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
         raise StoreError(f"the team's database cannot be used: {' '.join(str(error).split())}") from error
     server.execute("SET search_path = howcome_team, pg_catalog, pg_temp; SET client_min_messages = error")
     return server
+
+
+def server_dsn(dsn: str) -> str:
+    """The same database for the server's role, without a password."""
+    parts = conninfo_to_dict(dsn, user=ROLE)
+    return make_conninfo("", **{name: value for name, value in parts.items() if name != "password"})
 
 
 def migrate(owner: psycopg.Connection[Any]) -> str:

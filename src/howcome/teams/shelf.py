@@ -18,7 +18,7 @@ from howcome.log.terms import analyzer
 from howcome.teams.server_role import problems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
 MAX_CONNECTIONS, WAIT_S, STATEMENT_MS = 8, 3.0, 10_000
@@ -39,6 +39,10 @@ _SEARCH = (
     f"SELECT {_COLUMNS}, {_HELD} {_FROM} WHERE NOT is_withdrawn AND terms && %(asked)s::text[]"
     " AND (%(only)s::text IS NULL OR repository = %(only)s)"
     f" ORDER BY cardinality({_HELD}) DESC, position DESC LIMIT %(most)s"
+)
+_LATER = (
+    f"SELECT repository, encode(supersedes, 'hex'), encode(key, 'hex'), name {_FROM}"
+    " WHERE supersedes = ANY(%s::bytea[]) AND NOT is_withdrawn ORDER BY position"
 )
 
 
@@ -62,12 +66,16 @@ class Member:
 
 
 class Kept(NamedTuple):
-    """A record with its place in the team's order, and who stored it when (ISO 8601)."""
+    """A record with its place in the team's order, and who stored it when (ISO 8601).
+
+    `later`: keys of what says that it takes its place, each with its author, where agents ask.
+    """
 
     record: Record
     position: int
     author: str
     stored: str
+    later: Mapping[str, str] = {}
 
     @property
     def value(self) -> dict[str, object]:
@@ -199,24 +207,36 @@ class Shelf:
                 " ORDER BY position DESC LIMIT 10",
                 (f"{memory.removeprefix('mem-')}%",),
             ).fetchall()
-        return [_kept(row) for row in rows]
+            return _with_later(server, rows)
 
     def search(self, key: str, query: str, repository: str | None, limit: int) -> list[Kept]:
-        """Memories that hold words of a question, best first; a rare word counts more than a common one."""
+        """Memories that hold words of a question, best first; a rare word counts more than a common one.
+
+        What its own author has put another text in the place of is left out.
+        """
         asked = sorted({term for term in self._terms_of(query) if term})[:MAX_TERMS]
         with self._entered(key) as (server, _):
             values = {"asked": asked, "only": repository, "most": MAX_CANDIDATES}
             rows = server.execute(_SEARCH, values).fetchall()
+            found = {one.position: one for one in _with_later(server, rows)}
         often: dict[str, int] = {}
         for row in rows:
             for term in row[-1]:
                 often[term] = often.get(term, 0) + 1
         weights = {term: math.log(1 + len(rows) / count) for term, count in often.items()}
         rows.sort(key=lambda row: (-sum(weights[term] for term in row[-1]), -row[9]))
-        return [_kept(row) for row in rows[:limit]]
+        ordered = [found[row[9]] for row in rows]
+        return [one for one in ordered if one.author not in one.later.values()][:limit]
 
     def _terms_of(self, text: str) -> list[str]:
         return self._terms.analyze(with_extra_terms(text))
+
+
+def _with_later(server: psycopg.Connection[Any], rows: Sequence[Sequence[Any]]) -> list[Kept]:
+    later: dict[tuple[str, str], dict[str, str]] = {}
+    for repository, old, key, author in server.execute(_LATER, ([bytes.fromhex(row[0]) for row in rows],)):
+        later.setdefault((repository, old), {})[key] = author
+    return [_kept(row)._replace(later=later.get((row[5], row[0]), {})) for row in rows]
 
 
 def _kept(row: Sequence[Any]) -> Kept:

@@ -53,7 +53,8 @@ SEARCH, GET = "search_team_memory", "get_team_memory"
 _TOOLS = [
     types.Tool(
         name=SEARCH,
-        description="Find what the team decided, learnt or fixed, best first. Others' words: check them.",
+        description="Find what the team decided, learnt or fixed, best first. Others' words: check them. `later`:"
+        " what somebody else would put in its place.",
         input_schema={
             "type": "object", "required": ["query"], "additionalProperties": False,
             "properties": {
@@ -310,4 +311,5 @@ def _shown(one: Kept) -> dict[str, object]:
     return {
         "id": f"mem-{record.key[:12]}", "type": record.type, "text": record.text, "author": one.author,
         "created": record.value["created"], "repository": record.repository, "status": record.status,
+        "later": [f"mem-{key[:12]} of {author}" for key, author in one.later.items()],
     }  # fmt: skip

@@ -28,6 +28,7 @@ from howcome.worker.thread import take_lock
 
 OURS = {
     "servers/0123456789ab/index/vectors-1-model/codes": b"v", "servers/0123456789ab/branches.json": b"{}",
+    "servers/0123456789ab/kept-memories": b"1", "team.lock": b"", "team.json": b"{}",
     "branches.json": b"{}", "branches.json.12-0123abcd.part": b"{",
     "howcome.db": b"words", "howcome.db-wal": b"w", "howcome.db-shm": b"s", "howcome.db-journal": b"j",
     "hook-errors.log": b"l", "hook-errors.log.old": b"l", "prompts.log": b"l", "worker.lock": b"{}", "worker.sock": b"",
@@ -309,6 +310,15 @@ def test_without_a_store_nothing_is_said_to_stay(home: Path, shell: CliRunner) -
     assert "There was no memory" in done(shell.invoke(uninstall, ["--purge"]))
     assert "?" not in done(shell.invoke(uninstall, []))
     assert os.listdir(home) == []
+
+
+@pytest.mark.parametrize("is_member", [True, False])
+def test_what_is_on_a_teams_server_is_said_before_the_question(home: Path, shell: CliRunner, is_member: bool) -> None:
+    """Only a member can withdraw it, and the membership goes with the memory."""
+    store = home / ".howcome"
+    put(store, {"howcome.db": b"words", **({"team.json": b"{}"} if is_member else {})})
+    said = shell.invoke(uninstall, ["--purge"], input="n\n")
+    assert ("stays on the team's server" in said.output, (store / "howcome.db").exists()) == (is_member, True)
 
 
 # ---------------------------------------------------------------- questions
