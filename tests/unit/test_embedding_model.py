@@ -169,9 +169,32 @@ def test_a_damaged_model_is_not_used_but_made_anew(damage: object, home: Path, s
     before = (folder / "model.onnx").read_bytes()
     damage(folder)
     assert read_model(str(home), folder.name) is None
+    assert read_model(str(home), folder.name, in_full=False) is None
     assert build(Weights(str(source)), str(home)).is_whole()
     assert (folder / "model.onnx").read_bytes() == before
     assert sorted(path.name for path in (home / "models").iterdir()) == sorted(["lock", folder.name])
+
+
+def test_a_question_reads_a_model_in_full_only_if_somebody_touched_it(home: Path) -> None:
+    """By size and time of its files. A copy is read, and a card without times; `doctor` reads it anyway."""
+    folder = the_model(home)
+    graph, card = folder / "model.onnx", folder / "model.json"
+    whole, before, written = graph.read_bytes(), graph.stat(), card.read_text()
+    damage_bit(folder)
+    os.utime(graph, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert read_model(str(home), folder.name, in_full=False) is not None
+    assert read_model(str(home), folder.name) is None
+    os.utime(graph)
+    assert read_model(str(home), folder.name, in_full=False) is None
+    graph.write_bytes(whole)
+    assert read_model(str(home), folder.name, in_full=False) is not None
+    card.write_text(json.dumps({name: value for name, value in json.loads(written).items() if name != "times_ns"}))
+    assert read_model(str(home), folder.name, in_full=False) is not None
+    damage_bit(folder)
+    assert read_model(str(home), folder.name, in_full=False) is None
+    graph.write_bytes(whole)
+    os.utime(graph, ns=(before.st_atime_ns, before.st_mtime_ns))
+    card.write_text(written)
 
 
 BUILD = """

@@ -104,7 +104,7 @@ def _minilm(settings: Settings, threads: int, *, build: bool) -> Embedder:
     from howcome.providers import minilm_cache
 
     weights, name = _weights_of(settings)
-    model = minilm_cache.read_model(settings.home, name)
+    model = minilm_cache.read_model(settings.home, name, in_full=False)
     if model is None:
         if weights is None or not build:
             raise ProviderError(f"the model {name} is not here; run `howcome model install`")
