@@ -25,13 +25,13 @@ def main() -> int:
         from howcome.hooks.process import main as hook_main
 
         os._exit(hook_main(sys.argv[2:]))
-    import signal
+    from _signal import SIG_DFL, SIGPIPE, signal  # type: ignore[import-not-found]  # `signal` makes an enumeration of each
 
     from howcome.cli.main import main as cli_main
     from howcome.present.terminal import hush_libraries
 
     hush_libraries()
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `howcome timeline … | head` ends as any other command does
+    signal(SIGPIPE, SIG_DFL)  # `howcome timeline … | head` ends as any other command does
     code = cli_main()
     if "click" not in sys.modules:  # it only read: each line is written, no thread and no library has work left
         os._exit(code)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 
-from howcome.errors import SettingsError, UsageError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from howcome.errors import SettingsError
 
 CONFIG_NAME = "config.toml"
 SOCKET_NAME = "worker.sock"
@@ -143,6 +143,13 @@ FIELDS = (
 )
 
 
+def _refused(what: str) -> SettingsError:
+    """What is wrong, as an error: a hook of whose settings nothing is wrong loads none."""
+    from howcome.errors import SettingsError
+
+    return SettingsError(what)
+
+
 class Settings:
     """The settings of one run; attributes are the names of FIELDS, and `home`, where everything is kept."""
 
@@ -229,6 +236,8 @@ def current_folder(environment: Mapping[str, str]) -> str:
     except FileNotFoundError as error:
         name = environment.get("PWD", "")
         if not os.path.isabs(name):
+            from howcome.errors import UsageError
+
             raise UsageError("the folder that you are in is gone: go to another one") from error
         return name
 
@@ -266,7 +275,7 @@ def read_config(home: str) -> dict[str, object]:
         with open(path, "rb") as stream:
             return _decoded(stream.read(), path)
     except OSError as error:
-        raise SettingsError(f"{path}: {error}") from error
+        raise _refused(f"{path}: {error}") from error
 
 
 def _decoded(data: bytes, path: str) -> dict[str, object]:
@@ -275,13 +284,13 @@ def _decoded(data: bytes, path: str) -> dict[str, object]:
     try:
         configured = tomllib.loads(data.decode())
     except ValueError as error:  # TOML's own errors and bytes that are no UTF-8
-        raise SettingsError(f"{path}: {error}") from error
+        raise _refused(f"{path}: {error}") from error
     configured = {name: value for name, value in configured.items() if name not in REMOVED}
     if isinstance(off := configured.get("sources_off"), list):
         configured["sources_off"] = [name for name in off if name not in REMOVED_SOURCES]
     unknown = set(configured) - {field.name for field in FIELDS}
     if unknown:
-        raise SettingsError(f"{path}: unknown setting {min(unknown)!r}")
+        raise _refused(f"{path}: unknown setting {min(unknown)!r}")
     return configured
 
 
@@ -306,7 +315,7 @@ def parse_text(field: Field, text: str, place: str) -> object:
     if isinstance(field.default, bool):
         word = text.strip().lower()
         if word not in _YES | _NO:
-            raise SettingsError(f"{place}: expected yes or no, not {text!r}")
+            raise _refused(f"{place}: expected yes or no, not {text!r}")
         return word in _YES
     if isinstance(field.default, tuple):
         return check_value(field, tuple(part for part in text.split(os.pathsep) if part), place)
@@ -315,7 +324,7 @@ def parse_text(field: Field, text: str, place: str) -> object:
     try:
         number = float(text)
     except ValueError as error:
-        raise SettingsError(f"{place}: {text!r} is not a number") from error
+        raise _refused(f"{place}: {text!r} is not a number") from error
     return check_value(field, number, place)
 
 
@@ -327,28 +336,28 @@ def check_value(field: Field, value: object, place: str) -> object:
     """
     if isinstance(field.default, bool):
         if not isinstance(value, bool):
-            raise SettingsError(f"{place}: expected true or false")
+            raise _refused(f"{place}: expected true or false")
         return value
     if isinstance(field.default, tuple):
         return _check_names(field, value, place) if field.choices else _check_folders(value, place)
     if isinstance(field.default, str):
         return _check_text(field, value, place)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SettingsError(f"{place}: expected a number")
+        raise _refused(f"{place}: expected a number")
     if not field.low <= value <= field.high:
-        raise SettingsError(f"{place}: expected {field.low:g} to {field.high:g}, not {value:g}")
+        raise _refused(f"{place}: expected {field.low:g} to {field.high:g}, not {value:g}")
     if isinstance(field.default, int):
         if value != int(value):
-            raise SettingsError(f"{place}: expected a whole number, not {value:g}")
+            raise _refused(f"{place}: expected a whole number, not {value:g}")
         return int(value)
     return value
 
 
 def _check_text(field: Field, value: object, place: str) -> str:
     if not isinstance(value, str) or not value.strip().isprintable():
-        raise SettingsError(f"{place}: expected a line of text")
+        raise _refused(f"{place}: expected a line of text")
     if field.choices and value.strip() not in field.choices:
-        raise SettingsError(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
+        raise _refused(f"{place}: expected one of {', '.join(field.choices)}, not {value.strip()!r}")
     if field.name == "store" and value:
         _check_server(value.strip(), place)
     return value.strip()
@@ -358,26 +367,24 @@ def _check_server(value: str, place: str) -> None:
     """A server by its address; a password in it would be shown by whatever shows settings."""
     scheme, _, rest = value.partition("://")
     if scheme not in ("postgresql", "postgres") or not rest:
-        raise SettingsError(f"{place}: expected postgresql://user@host/database, or nothing for the embedded store")
+        raise _refused(f"{place}: expected postgresql://user@host/database, or nothing for the embedded store")
     user, _, _ = rest.partition("/")[0].rpartition("@")
     if ":" in user or "password=" in rest:
-        raise SettingsError(
-            f"{place}: no password belongs there: ~/.pgpass has it, or the variable of store_password_env"
-        )
+        raise _refused(f"{place}: no password belongs there: ~/.pgpass has it, or the variable of store_password_env")
 
 
 def _check_names(field: Field, value: object, place: str) -> tuple[str, ...]:
     names = value if isinstance(value, list | tuple) else (value,)
     for name in names:
         if name not in field.choices:
-            raise SettingsError(f"{place}: expected some of {', '.join(field.choices)}, not {name!r}")
+            raise _refused(f"{place}: expected some of {', '.join(field.choices)}, not {name!r}")
     return tuple(names)
 
 
 def _check_folders(value: object, place: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise SettingsError(f"{place}: expected a list of folders")
+        raise _refused(f"{place}: expected a list of folders")
     for folder in value:
         if not folder.startswith(("/", "~")):  # relative to what, in a hook?
-            raise SettingsError(f"{place}: {folder!r} is no absolute folder; begin it with / or ~")
+            raise _refused(f"{place}: {folder!r} is no absolute folder; begin it with / or ~")
     return tuple(value)

@@ -7,7 +7,6 @@ hash of its first bytes and of the bytes just before the offset, never by its in
 from __future__ import annotations
 
 import errno
-import gzip
 import io
 import os
 import stat
@@ -65,6 +64,8 @@ def open_transcript(path: str) -> BinaryIO:
     raw = os.fdopen(descriptor, "rb", buffering=0)
     if not path.endswith(".gz"):
         return raw
+    import gzip  # most transcripts are not packed
+
     packed = gzip.GzipFile(fileobj=raw)
     packed.myfileobj = raw  # so that closing one closes the other
     return packed  # type: ignore[return-value]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import stat
-from itertools import chain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def is_clients(path: str, others: Iterable[str] = (), agent: str = DEFAULT) -> b
         real = os.path.realpath(path)
     except (OSError, ValueError):  # not there, or a name that no file system holds
         return False
+    from itertools import chain
+
     rest = (root for name in names() if name != agent for root in _roots(name))
     folders = (os.path.realpath(os.path.expanduser(root)) for root in chain(_roots(agent), others, rest))
     return any(real.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Iterator
 
@@ -105,6 +104,7 @@ def echo_page(text: str) -> None:
 def _is_paged(text: str) -> bool:
     """Shows a text in the pager; False where there is none."""
     import shlex
+    import signal
 
     chosen = shlex.split(os.environ.get("PAGER", "")) or ([] if os.environ.get("TERM") == "dumb" else ["less"])
     reading, writing = os.pipe()

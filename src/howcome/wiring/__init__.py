@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -84,9 +83,11 @@ def is_distrusted(owner: Owner) -> bool:
 
 def trust(owner: Owner) -> bool:
     """Has an agent that asks for it trust our hooks as they are now; False where its user has to do that."""
+    from shutil import which
+
     agent = agent_of(owner)
     server, ours = agent.wiring.trust_server, {hook_command(event, agent.name) for event in agent.wired_hooks()}
-    if server and shutil.which(server[0]) is not None:
+    if server and which(server[0]) is not None:
         trust_hooks(server, str(agent.wiring.folder() / "hooks.json"), ours.__contains__)
     return not is_distrusted(owner)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import codecs
 import errno
-import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -126,7 +124,9 @@ def _reason(settings: Path, error: Exception) -> str:
 
 def digest(data: bytes) -> str:
     """The SHA-256 of a file's content."""
-    return hashlib.sha256(data).hexdigest()
+    from hashlib import sha256  # dear, and `status` mostly has nothing to compare
+
+    return sha256(data).hexdigest()
 
 
 def remove_empty(directories: Iterable[str]) -> None:
@@ -144,12 +144,14 @@ def decoded(data: bytes) -> tuple[bytes, str]:
 
 def _copy_attributes(source: Path, copy: str) -> None:
     """Give `copy` the mode, owner, access lists and extended attributes of `source`, but a fresh time."""
+    from shutil import copystat
+
     status = os.stat(source)
     if status.st_uid != os.geteuid():
         os.chown(copy, status.st_uid, -1)
     with suppress(PermissionError):  # a group that we are not in: the owner still has the file
         os.chown(copy, -1, status.st_gid)
-    shutil.copystat(source, copy)
+    copystat(source, copy)
     os.utime(copy)  # watchers go by it
 
 

@@ -6,7 +6,6 @@ before with our table, or without it. What the look gets wrong is refused, never
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +77,9 @@ class TomlEntries:
 
     def _edited(self, text: str, path: tuple[str, ...], value: object, edit: Callable[[str, int, int], str]) -> str:
         """The text after an edit of the lines that look like our table and that says what it must say then."""
-        expected = copy.deepcopy(self.values(text))
+        from copy import deepcopy
+
+        expected = deepcopy(self.values(text))
         _put(expected, path, value)
         for start, end in _spans(text, path):
             after = edit(text, start, end)
