@@ -27,6 +27,7 @@ from howcome.wiring.json_entries import JsonEntries
 from howcome.wiring.parts import Merged
 
 INSTALL = (
+    "import hashlib, shutil\n"  # another user may not be able to read Python's own folder later
     "from howcome.wiring import Owner, engine, parts_of\n"
     "from howcome.wiring.parts import Merged\n"
     "HOOKS = tuple(one for part in parts_of(Owner('claude-code')) for one in part.entries if one.kind == 'hook')\n"
