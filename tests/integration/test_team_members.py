@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import shutil
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -224,6 +225,50 @@ def test_what_both_kept_in_the_same_words_is_each_one_s_own(
     assert bob.ask("team", "pull")["taken_back"] == 0
     assert bob.texts() == [UPLOADS]
     assert there(database, repository_name) == [(UPLOADS, False), ("", True)]
+
+
+def test_what_two_say_in_the_same_words_waits_for_both(
+    ann: Machine, bob: Machine, database: TeamDatabase, server: Server, repository_name: str, tmp_path: Path
+) -> None:
+    """One takes it back: the other's still waits."""
+    eve = Machine(tmp_path / "home-eve", repository(tmp_path / "eve", f"https://eve@{repository_name}"))
+    joined(eve, f"http://{server.host}", database.invite("acme", "Eve"))
+    ident = eve.keep(UPLOADS)
+    ann.keep(UPLOADS)
+    for machine in (eve, ann):
+        machine.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 2
+    eve.ask("forget", ident)
+    eve.ask("team", "push")
+    assert bob.ask("team", "pull")["taken_back"] == 1
+    assert [pair["newer"]["agent"] for pair in bob.ask("team", "review")["reviews"]] == ["Ann"]
+    settle(bob)
+    assert bob.one(UPLOADS)["agent"] == "Ann"
+
+
+def test_a_proposal_goes_where_its_author_says_by_now_what_is_here(ann: Machine, bob: Machine) -> None:
+    """The old text would wait for ever."""
+    bob.keep(SEVEN)
+    ident = ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 1
+    ann.ask("update", ident, SEVEN)
+    ann.ask("team", "push")
+    assert bob.ask("team", "pull")["to_review"] == 0
+    assert (bob.ask("team", "review")["reviews"], bob.texts()) == ([], [SEVEN])
+
+
+def test_what_an_older_version_shared_stays_shared(ann: Machine, database: TeamDatabase, repository_name: str) -> None:
+    """It pushed what belongs to an agent, too; only what is new is held back for that."""
+    ann.keep(UPLOADS)
+    ann.ask("team", "push")
+    ann.keep(SEVEN, "--agent", "scout")
+    with sqlite3.connect(ann.store / "howcome.db") as rows:
+        rows.execute("UPDATE memories SET agent = 'scout'")
+    rows.close()
+    report = ann.ask("team", "push")
+    assert (report["withdrawn"], list(report["left_out"].values())) == (0, ["it is of scout"])
+    assert there(database, repository_name) == [(UPLOADS, False)]
 
 
 def test_a_review_is_listed_by_its_numbers(ann: Machine, bob: Machine) -> None:

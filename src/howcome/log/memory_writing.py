@@ -158,14 +158,12 @@ class MemoryWriter:
         if found is None and new.same_as is not None:
             found = self._db.row(f"SELECT id FROM memories WHERE id = ? AND {LIVE}", (new.same_as,))  # noqa: S608 - fixed text
         if found is None and new.deleted_ms is None and new.purged_ms is None:
-            # a stranger's is no twin of one's own; in words that are here already nothing of a stranger's has to wait
-            own = (
-                f" AND agent IS NOT DISTINCT FROM ? AND NOT {OUTSIDE.format('memories')}" if new.claims is None else ""
-            )
+            # what waits is nobody's twin; in words that somebody here has said or accepted nothing has to wait
+            own = " AND agent IS NOT DISTINCT FROM ?" if new.claims is None else ""
             found = self._db.row(
                 f"SELECT id FROM memories WHERE digest = ? AND {LIVE}"  # noqa: S608 - fixed text
                 f" AND (project_id IS NOT DISTINCT FROM ? OR {HOLDS.format('memories', '?')})"
-                f" AND id IS DISTINCT FROM ?{own} ORDER BY id LIMIT 1",
+                f" AND id IS DISTINCT FROM ? AND NOT {OUTSIDE.format('memories')}{own} ORDER BY id LIMIT 1",
                 (new.digest, *[project_id] * 3, new.supersedes, *([new.agent] if new.claims is None else [])),
             )
         return int(found[0]) if found else None

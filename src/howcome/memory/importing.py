@@ -118,8 +118,9 @@ class MemoryImport:
         if not self._is_trial:
             added, is_new = self._add(new)
             self._report.keys[told] = added.key
-            if new.claims is not None and not is_new:  # somebody else's, or one's own, in the same words
+            if new.claims is not None and not is_new:  # one's own, or what was accepted, in the same words
                 del self._report.keys[told]
+                self._forget_outdated(new)
         elif new.purged_ms is None:
             self._clean(new.text)
         if new.purged_ms is not None:
@@ -137,6 +138,12 @@ class MemoryImport:
             self._report.purged += 1
         else:
             self._report.known += 1
+
+    def _forget_outdated(self, new: NewMemory) -> None:
+        """What waits, and what its author has put words in the place of that are here already."""
+        for old in self._store.memories.by_row([new.supersedes or 0]).values():
+            if old.is_live and old.agent == new.agent:
+                self._store.memories.set_deleted(old.row, self._now_ms)
 
     def _by_key(self, key: bytes) -> Memory | None:
         return next(iter(self._store.memories.find(key.hex(), limit=1)), None) if key else None

@@ -187,13 +187,16 @@ def line_of(one: SharedMemory | Record, author: str, root: str) -> dict[str, obj
     return {**{name: getattr(one, name) for name in _SAID}, "agent": author, "evidence": [], "project": root}
 
 
-def held_back(memory: Memory, root: str, redactor: Redactor) -> str | None:
-    """Why a memory of the project with this root is shared with nobody; None: it may be."""
+def held_back(memory: Memory, root: str, redactor: Redactor, *, was_sent: bool = False) -> str | None:
+    """Why a memory of the project with this root is shared with nobody; None: it may be.
+
+    What `was_sent` before, by a version that asked for no owner, is not taken back for having one.
+    """
     if not memory.is_live:
         return f"it is {memory.state}"
     if memory.is_outside or memory.origin not in PUSHED_ORIGINS:
         return "it is from outside the conversation"
-    if memory.agent is not None:
+    if memory.agent is not None and not was_sent:
         return f"it is of {memory.agent}"
     if root not in (memory.roots or [root]):
         return f"it is of another project, {memory.project}"

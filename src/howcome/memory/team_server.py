@@ -209,7 +209,7 @@ class TeamServer(Exchange):
             memory = next(iter(self._store.memories.find(key, limit=1)), None)
             if memory is None or key in theirs:
                 continue
-            reason = held_back(memory, root, self._memories.gate.redactor)
+            reason = held_back(memory, root, self._memories.gate.redactor, was_sent=key in self._state["pushed"])
             if reason is None:
                 records.append(self._record(memory, name))
             elif memory.is_live and (only is None or memory.key in only):
