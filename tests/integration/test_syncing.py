@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,6 +119,28 @@ def test_the_other_clone_is_the_same_project_before_any_session(
     fork.ask("sync", "init", "--remote", tmp_path / "meeting", "--key", one.store / "sync" / "key")
     fork.ask("sync")
     assert fork.ask("memories")["memories"] == []
+
+
+def test_a_clone_that_cannot_show_whose_it_is_is_looked_at_once(
+    one: Machine, two: Machine, both: Callable[[], None], tmp_path: Path
+) -> None:
+    """A shallow one has no first commit. To list memories writes nothing then, and waits for no other process."""
+    one.keep(UPLOADS)
+    both()
+    git(one.folder, "commit", "-q", "--allow-empty", "-m", "second")
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{one.folder}", str(tmp_path / "flat")], check=True)
+    git(tmp_path / "flat", "remote", "set-url", "origin", URL)
+    flat = Machine(tmp_path / "unused", tmp_path / "flat", HOWCOME_HOME=str(two.store))
+    with contextlib.closing(sqlite3.connect(two.store / "howcome.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began_s = time.monotonic()
+        assert flat.ask("memories")["memories"] == []
+        assert time.monotonic() - began_s < 4
+        other.execute("ROLLBACK")
+        for wrote in (True, False):
+            before = other.execute("PRAGMA data_version").fetchone()
+            flat.ask("memories")
+            assert (other.execute("PRAGMA data_version").fetchone() != before) == wrote
 
 
 def test_what_is_kept_before_any_session_joins_the_project(

@@ -71,9 +71,10 @@ class Projects:
             return
         from howcome.ingest.identity import GIT_LIMIT_S, remote_of
 
-        remote = remote_of(project_root(folder))
-        if remote and any(one.remote == remote for one in self._store.projects.repositories()):
-            with suppress(StoreError):  # another process writes: the next command asks again
+        remote = remote_of(root := project_root(folder))
+        known = [one.root for one in self._store.projects.repositories() if one.remote == remote] if remote else []
+        if known and root not in known:  # else it was looked at
+            with suppress(StoreError), self._store.projects.without_waiting():  # the next command asks again
                 self.meet(folder, GIT_LIMIT_S)
 
     def look(self, limit_s: float) -> None:

@@ -7,6 +7,8 @@ from howcome.log.memory_rows import NEXT_CHANGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from howcome.domain.identity import Repository
     from howcome.log.database import Database
 
@@ -30,6 +32,10 @@ class Projects:
 
     def __init__(self, db: Database) -> None:
         self._db = db
+
+    def without_waiting(self) -> AbstractContextManager[None]:
+        """Meanwhile a write that another process holds up fails at once."""
+        return self._db.without_waiting()
 
     def of_path(self, path: str) -> int | None:
         """The project of a folder that was seen before, or whose root is that folder."""
