@@ -20,6 +20,8 @@ from psycopg.conninfo import conninfo_to_dict
 from tests.processes import run
 from tests.teams import APP, Server, TeamDatabase, record, served, team_database
 
+from howcome.teams.server_role import ROLE, server_dsn
+
 FUZZ = 400
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - what is tried
 FINE = {200, 400, 401, 403, 404, 405, 408, 411, 413, 414, 415, 421, 422, 429, 431, 406, 202}
@@ -337,3 +339,22 @@ def test_teams_are_administered_from_the_command_line() -> None:
         nobody = run("team", "status", environment={"HOWCOME_TEAM_DATABASE": "postgresql://nobody@127.0.0.1:1/x"})
         assert (nobody.returncode, "cannot be used" in nobody.stderr, "Traceback" in nobody.stderr) == (1, True, False)
         assert run("team", "status").returncode == 2
+
+
+def test_an_invitation_says_what_the_person_has_already() -> None:
+    """The right of an admin is the person's, so a plain one leaves it; a token that has expired holds no more."""
+    with team_database("acme") as database:
+        where = {"HOWCOME_TEAM_DATABASE": database.dsn}
+        invite = ("team", "invite", "acme", "Zoe")
+        run(*invite, "--admin", environment=where)
+        database.owner.execute("UPDATE tokens SET expires = now() - interval '1 day'")
+        again = run(*invite, environment=where).stdout
+        assert ("(read and write, admin, " in again, "another token" in again) == (True, False)
+        assert json.loads(run(*invite, "--json", environment=where).stdout)["is_admin"] is True
+
+
+def test_the_server_gets_nothing_secret_of_the_owner() -> None:
+    """What `team create` prints says where the database is, and no more."""
+    dsn = "postgresql://own:pw@h:5433/acme?sslmode=require&sslpassword=a&sslkey=/k&sslcert=/c&passfile=/p"
+    wanted = {"user": ROLE, "host": "h", "port": "5433", "dbname": "acme", "sslmode": "require"}
+    assert conninfo_to_dict(server_dsn(dsn)) == wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from howcome.cli.arguments import require_extra
 from howcome.cli.declared import JSON, argument, click_command, option
 from howcome.cli.sharing import join, leave, membership, pull, push, review
 from howcome.errors import UsageError
-from howcome.present.render import json_line
+from howcome.present.render import iso_time, json_line
 from howcome.present.screen import report
 from howcome.present.terminal import echo
 
@@ -100,8 +101,11 @@ def invite(
     """
     with _admin(database) as (admin, _):
         may = {"may_write": not read_only, "is_admin": is_admin}
-        held = [one.number for one in admin.tokens(name) if one.person == person and one.revoked is None]
         token = admin.invite(name, person, repositories=repositories, days=days, **may)
+        *before, new = [one for one in admin.tokens(name) if one.person == person]
+    is_admin = new.is_admin  # also where an earlier invitation said so: the right is the person's
+    now = iso_time(int(time.time() * 1000)) or ""
+    held = [one.number for one in before if one.revoked is None and (one.expires is None or one.expires > now)]
     scope = f"{'read' if read_only else 'read and write'}{', admin' if is_admin else ''}"
     said = [_INVITED.format(person=person, scope=scope, days=days, token=token)]
     said += [f"{person} has another token that holds: `howcome team revoke {name} {one}` ends it" for one in held]

@@ -19,6 +19,7 @@ from howcome.errors import StoreError
 if TYPE_CHECKING:
     from typing import Any
 
+_PLACE = ("host", "hostaddr", "port", "dbname", "sslmode", "sslrootcert")
 SCHEMA, ROLE = "howcome_team", "howcome_team_server"
 VERSION = 1
 _LOCK = 0x686F77636F6D65 + 1  # who migrates a team's database holds this advisory lock
@@ -46,9 +47,9 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
 
 
 def server_dsn(dsn: str) -> str:
-    """The same database for the server's role, without a password."""
-    parts = conninfo_to_dict(dsn, user=ROLE)
-    return make_conninfo("", **{name: value for name, value in parts.items() if name != "password"})
+    """The same database for the server's role, without a password or a key of its owner's."""
+    parts = conninfo_to_dict(dsn)
+    return make_conninfo("", user=ROLE, **{name: parts[name] for name in _PLACE if name in parts})
 
 
 def migrate(owner: psycopg.Connection[Any]) -> str:
