@@ -323,9 +323,17 @@ def taken_out(given: str, kept: str) -> list[str]:
 
 
 def author_of(agent: str | None) -> str:
-    """Who wrote a memory, by its owner: the name without address and key, in letters that end no bracket; or ''."""
-    name = (agent or "").partition(" <")[0]
-    return squeeze("".join(one for one in name if one.isalnum() or one in " .'-_@"), AUTHOR_CHARS)
+    """Who wrote a memory, by its owner: the name without address and key, in letters that end no bracket.
+
+    Of a name without letters the address; "somebody" where that has none, either. '' where nobody owns it.
+    """
+    from unicodedata import category
+
+    for name in ((agent or "").partition(" <")[0], agent or ""):
+        said = "".join(one for one in name if one.isalnum() or one in " .'\u2019-_@" or category(one)[0] == "M")
+        if any(map(str.isalnum, said)):
+            return squeeze(said, AUTHOR_CHARS)
+    return "somebody" if agent else ""
 
 
 def is_memory_id(text: str) -> bool:
