@@ -205,6 +205,10 @@ def test_a_purge_names_the_files_that_hold_the_words(ann: Machine) -> None:
     said = ann.run("purge", ident, "--yes").stdout
     assert f"{ann.folder / path} holds the words, too: git rm it, if you want; git's history keeps them" in said
     assert (ann.folder / path).exists()
+    ident = ann.keep("Uploads go over the gateway\nand are retried seven times")
+    [path] = ann.ask("share", ident)["written"]
+    (ann.folder / path).write_bytes((ann.folder / path).read_bytes().replace(b"\n", b"\r\n"))
+    assert f"{ann.folder / path} holds the words" in ann.run("purge", ident, "--yes").stdout
 
 
 def test_two_edits_that_git_cannot_merge(ann: Machine, bob: Machine) -> None:
@@ -267,7 +271,9 @@ def test_the_check_finds_what_should_not_be_committed(ann: Machine, bob: Machine
     """Words changed by hand, a planted secret, other files; nothing of it reaches the review list. No store is made."""
     ann.ask("share", ann.keep(UPLOADS))
     assert ann.run("share", "--check").stdout.startswith("1 file: signed by Ann <ann@example.org>, key ")
+    (ann.store / "config.toml").write_text("exclude = [")
     assert ann.run("share", "--check").stdout.endswith(", no secret\n")
+    (ann.store / "config.toml").unlink()
     [path] = files(ann)
     good = path.read_text()
     path.write_text(good.replace("five", "fifty"))

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from howcome.domain.memories import MAX_AGENT_CHARS
 from howcome.errors import UsageError
-from howcome.memory.signed_files import FIRST_LINE, SharedMemory, read, written
+from howcome.memory.signed_files import FIRST_LINE, SharedMemory, read, with_new, written
 
 ANN, EVE = Ed25519PrivateKey.generate(), Ed25519PrivateKey.generate()
 
@@ -44,10 +44,24 @@ def test_the_shown_key_is_the_one_that_signed(line: str) -> None:
 
 def test_the_longest_names_fit_into_an_owner() -> None:
     """Whatever is said of their keys."""
-    signers: dict[str, str] = {}
     for name, key in (("Ann " * 22, ANN), ("Eve " * 22, ANN), ("Ann " * 22, EVE)):
-        one = SharedMemory("ab" * 16, "decision", "open", 1_790_000_000_000, "user", f"{name}x", None, "moor")
-        assert len(read(written(one, key)).owner(signers)) <= MAX_AGENT_CHARS
+        signers = with_new({}, [signed("Ann " * 22, ANN)])
+        assert len(signed(name, key).owner(signers)) <= MAX_AGENT_CHARS
+
+
+def signed(name: str, key: Ed25519PrivateKey, created_ms: int = 1_790_000_000_000) -> SharedMemory:
+    """What somebody signed in a name."""
+    one = SharedMemory("ab" * 16, "decision", "open", created_ms, "user", f"{name}x", None, "moor")
+    return read(written(one, key))
+
+
+def test_a_date_makes_no_key_the_known_one() -> None:
+    """Its signer writes it: of two new keys for a name none is known, and a new one never before a known one."""
+    both = [signed("Ann", EVE, 1_000_000_000_000), signed("Ann", ANN)]
+    signers = with_new({}, both)
+    assert [one.owner(signers).endswith(", not the known key") for one in both] == [True, True]
+    signers = with_new(with_new({}, both[1:]), both)
+    assert [one.owner(signers).endswith(", not the known key") for one in both] == [True, False]
 
 
 @pytest.mark.parametrize("line", ["", "ssh-foo AAAA", "ssh-ed25519", "ssh-ed25519 ####", "ssh-ed25519\t"])

@@ -16,7 +16,7 @@ from howcome.memory.signed_files import CONFLICT
 from howcome.memory.team import FOLDER, check, resolve, unmerged
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import day, report
-from howcome.settings import read_settings
+from howcome.settings import home_folder
 
 if TYPE_CHECKING:
     from howcome.memory.syncing import SyncReport
@@ -152,7 +152,7 @@ def share(
     folder = here()
     problems: list[str] = []
     if is_check:
-        good, bad = check(folder, read_settings(os.environ).home)
+        good, bad = check(folder, home_folder(os.environ))
         problems, signers = [f"{FOLDER}/{name}: {reason}" for name, reason in bad], sorted(set(good))
         facts = dict[str, object](problems=problems, files=len(good) + len(bad), signers=signers)
         fine = f"{counted(len(good), 'file')}: signed by {'; '.join(signers)}, no secret"

@@ -9,6 +9,8 @@ import base64
 import hashlib
 import os
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -52,16 +54,29 @@ class SharedMemory:
     text: str
     signer: str = ""
 
-    def owner(self, signers: dict[str, str]) -> str:
+    def owner(self, signers: Mapping[str, str]) -> str:
         """The author, with what tells the key from others, and what does not fit to keys that are known.
 
-        `signers` are these, each with the name that it first signed in; this one is noted.
+        `signers` are these, each with the name that it first signed in (see `with_new`).
         """
         key, name = fingerprint(self.signer), self.author
-        if (first := signers.setdefault(key, name)) != name:
+        if (first := signers.get(key, name)) != name:
             return f"{first[:MAX_NAME_CHARS]}, key {key}, as {name[:MAX_NAME_CHARS]}"
-        is_known = key == next(one for one, known in signers.items() if known == name)
+        is_known = key == next((one for one, known in signers.items() if known == name), "")
         return f"{name}, key {key}" if is_known else f"{name[: 2 * MAX_NAME_CHARS]}, key {key}, not the known key"
+
+
+def with_new(signers: Mapping[str, str], found: Iterable[SharedMemory]) -> dict[str, str]:
+    """Keys that are known and new ones, each with its name; of new ones that sign in one name none is known.
+
+    A file's date is its signer's word, so it does not say which of them was first.
+    """
+    new: dict[str, str] = {}
+    for one in found:
+        if (key := fingerprint(one.signer)) not in signers:
+            new.setdefault(key, one.author)
+    often = Counter(new.values())
+    return {**signers, **{key: name for key, name in new.items() if often[name] == 1}}
 
 
 def fingerprint(signer: str) -> str:

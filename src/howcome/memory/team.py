@@ -34,6 +34,7 @@ from howcome.memory.signed_files import (
     own_fingerprint,
     read,
     sides,
+    with_new,
     written,
 )
 from howcome.memory.text import is_clean, owner
@@ -154,7 +155,8 @@ class Team(Exchange):
                     found[one.key] = (one, name)
         ordered = sorted(found.values(), key=lambda pair: pair[0].created_ms)
         own = _own_signer(top, self._home)
-        signers = own | {key: name for key, name in self._state["signers"].items() if key not in own}
+        before = own | {key: name for key, name in self._state["signers"].items() if key not in own}
+        signers = with_new(before, [one for one, _ in ordered])
         lines = [line_of(one, one.owner(signers), root) for one, _ in ordered]
         self._state["signers"] = signers
         report = self._take_in(lines, {key: name for key, (_, name) in found.items()})
@@ -164,8 +166,8 @@ class Team(Exchange):
     def files_with(self, text: str) -> list[str]:
         """The files with a text, in the repositories where somebody shared or received."""
         tops, said = [top for top in self._state["folders"] if os.path.isdir(top)], text.encode()
-        found = (os.path.join(top, FOLDER, name) for top in tops for name, data in _files(top) if said in data)
-        return sorted(found) if text else []
+        every = ((os.path.join(top, FOLDER, name), data) for top in tops for name, data in _files(top))
+        return sorted(path for path, data in every if text and said in data.replace(b"\r\n", b"\n"))
 
     def _take_in(self, lines: Sequence[dict[str, object]], names: dict[str, str]) -> ImportReport:
         keys = self._state["keys"]
@@ -223,8 +225,9 @@ def check(folder: str, home: str) -> tuple[list[str], list[tuple[str, str]]]:
             good.append(one)
         except HowcomeError as error:
             found.append((name, str(error)))
-    signers = _own_signer(top, home)
-    return [one.owner(signers) for one in sorted(good, key=lambda one: one.created_ms)], found
+    good.sort(key=lambda one: one.created_ms)
+    signers = with_new(_own_signer(top, home), good)
+    return [one.owner(signers) for one in good], found
 
 
 def unmerged(folder: str) -> list[tuple[str, list[bytes]]]:
