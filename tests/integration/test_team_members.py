@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import shutil
@@ -19,6 +20,7 @@ from tests.processes import run
 from tests.teams import Server, TeamDatabase, served, team_database
 from tests.ungated import KEY_ID
 
+from howcome.errors import StoreLockedError
 from howcome.memory.team import FOLDER, MEMBERSHIP
 from howcome.memory.team_server import MAX_PAGES, TeamServer
 from howcome.present.patience import Patience
@@ -290,6 +292,13 @@ def test_a_review_is_listed_by_its_numbers(ann: Machine, bob: Machine) -> None:
     assert "Ann proposes in the place of the older one" in said
     assert ("--accept" in said, "one of --keep" in bob.run("memories", "--settle", "1").stderr) == (True, True)
     assert bob.run("memories", "--settle", "1", "--accept", "--refuse").returncode == 2
+    settle(bob)
+    bob.keep("Uploads to the gateway are retried four times")
+    bob.keep("Uploads to the gateway are not retried four times")
+    pairs = bob.ask("memories", "--review")["reviews"]
+    assert {pair["reason"] for pair in pairs} == {"negation"}
+    done = bob.run("memories", "--settle", str(pairs[0]["number"]), "--accept")
+    assert (done.returncode, "--keep" in done.stderr) == (2, True)
 
 
 def test_the_status_is_that_of_the_last_exchange(ann: Machine, database: TeamDatabase, server: Server) -> None:
@@ -313,6 +322,35 @@ def test_the_status_is_that_of_the_last_exchange(ann: Machine, database: TeamDat
     assert ann.ask("team", "status")["problem"] is None
     database.admin.revoke("acme", "Eve")
     assert (ann.run("team", "push").returncode, ann.run("team", "pull").returncode) == (1, 1)
+    assert f"http://{server.host} does not know this token" in ann.run("doctor").stdout
+
+
+def test_a_membership_that_lacks_something_is_shown(ann: Machine) -> None:
+    """A file that somebody or an older version wrote."""
+    path = ann.store / MEMBERSHIP
+    state = json.loads(path.read_text())
+    path.write_text(
+        json.dumps({name: value for name, value in state.items() if name not in ("repositories", "pushed")})
+    )
+    for command in (("status",), ("team", "status"), ("doctor",)):
+        assert "Traceback" not in ann.run(*command).stderr
+    assert "in acme as Ann" in ann.run("status").stdout
+
+
+class Busy(TeamServer):
+    """A membership whose store is busy."""
+
+    def _pull(self, *_: object) -> None:
+        raise StoreLockedError("busy")
+
+
+def test_whatever_ends_an_exchange_is_noted(bob: Machine) -> None:
+    """A store that is busy is no good run."""
+    with contextlib.closing(bob.app()) as app:
+        one = Busy(app.memories, str(bob.store), (), lambda: 1_790_000_000_000)
+        with pytest.raises(StoreLockedError):
+            one.pull(str(bob.folder))
+    assert bob.ask("team", "status")["problem"] == "busy"
 
 
 def test_who_accepted_what_is_taken_back_is_told(ann: Machine, bob: Machine) -> None:

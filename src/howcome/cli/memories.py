@@ -82,7 +82,7 @@ def memories(
              "--unpin": unpin}  # fmt: skip
     if len(chosen := [name for name, value in asked.items() if value]) > 1:
         raise UsageError(f"choose one of {' and '.join(chosen)}")
-    said = [word for word in (keep, "newer" * is_accepted, "older" * is_refused) if word]
+    said = [word for word in (keep, "accept" * is_accepted, "refuse" * is_refused) if word]
     if len(said) != (settle is not None):
         raise UsageError("--settle NUMBER and one of --keep, --accept and --refuse belong together")
     if settle is not None or why or pin or unpin:

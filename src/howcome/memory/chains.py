@@ -13,6 +13,7 @@ from howcome.errors import NotFoundError, UsageError
 from howcome.store.base import Store
 
 Forget = Callable[..., Memory]
+_ANSWERS = {"accept": "newer", "refuse": "older"}
 
 
 def walked(store: Store, memory: Memory, way: str) -> list[Memory]:
@@ -50,6 +51,7 @@ def instead(store: Store, memory: Memory) -> str:
 def settle(store: Store, forget: Forget, now_ms: Callable[[], int], number: int, keep: str) -> Review:
     """Settles two memories that may contradict each other: `both` stay, or the `older` or the `newer` one only.
 
+    What came from outside can be answered by `accept` or `refuse`, too.
     The other one is forgotten; it can be restored. What is to stay must be live: else both would be gone.
     """
     review = store.reviews.get(number)
@@ -58,7 +60,9 @@ def settle(store: Store, forget: Forget, now_ms: Callable[[], int], number: int,
     if review.settled_ms is not None:
         raise UsageError(f"pair {number} is settled already")
     if review.reason == memories.IMPORTED:
-        return _settle_import(store, forget, now_ms, review, keep)
+        return _settle_import(store, forget, now_ms, review, _ANSWERS.get(keep, keep))
+    if keep in _ANSWERS:
+        raise UsageError(f"pair {number} is not from outside: `--keep both|older|newer` settles it")
     for one in {"older": [review.older], "newer": [review.newer]}.get(keep, [review.older, review.newer]):
         if not one.is_live:
             raise UsageError(f"{one.id} is {one.state}, it cannot stay: {instead(store, one)}")

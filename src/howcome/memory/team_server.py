@@ -41,7 +41,7 @@ CADENCE_S, MAX_WAIT_S = 60.0, 3600.0
 ASK_S, MAX_BATCH_CHARS = 10.0, 500_000
 ENDED = 401
 
-UNKNOWN = "the server does not know this token, or it has ended: `howcome team join` again, perhaps with another"
+UNKNOWN = "does not know this token, or it has ended: `howcome team join` again, perhaps with another"
 NOT_JOINED = "this machine is in no team: howcome team join URL"
 
 
@@ -72,7 +72,7 @@ class TeamServer(Exchange):
         state = self._kept(MEMBERSHIP)
         if state.get("store") not in (None, store_id(self._store)):  # another store has taken this one's place
             state |= {"store": store_id(self._store), **_nothing_done()}
-        return state
+        return {**_nothing_done(), **state} if state else {}
 
     @contextmanager
     def _alone(self, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
@@ -158,7 +158,7 @@ class TeamServer(Exchange):
         """What is done by hand counts as a run: when it was, and what was wrong."""
         try:
             yield
-        except SyncError as error:
+        except HowcomeError as error:
             report.problems.append(str(error))
             raise
         finally:
@@ -367,7 +367,7 @@ class TeamWire:
             found = json.loads(endpoint.ask(value, deadline, urlencode(asked)))
         except RefusedError as error:
             if error.status == ENDED:
-                raise SyncError(UNKNOWN) from error
+                raise SyncError(f"{self.url} {UNKNOWN}") from error
             raise SyncError(str(error).partition("; check")[0]) from error
         except ProviderError as error:
             raise SyncError(str(error)) from error
