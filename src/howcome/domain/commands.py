@@ -43,7 +43,7 @@ _UNCHECKED = re.compile(
 """Options and settings of git, its hooks and package managers that leave a check out; and those that go on with what
 has begun, or end it: they do not run the command again."""
 
-_VERDICT = re.compile(r"(?:-+ )?FAIL(?:ED)?\b:?\s+(?!.*\[\w+ failed\])\S|.*\.\.\. FAILED$")
+_VERDICT = re.compile(r"(?:-+ )?FAIL(?:ED)?\b:? +(?!.*\[\w+ failed\])\S|.*\.\.\. FAILED$")
 """What a runner says of a test that failed (go, pytest, jest, cargo): the command was right. Not: `[setup failed]`."""
 
 SETTINGS = frozenset(("cd", "pushd", "export", "source", ".", "set", "unset"))
