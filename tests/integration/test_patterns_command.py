@@ -10,11 +10,6 @@ import pytest
 from tests.builders import Record, write
 from tests.integration.test_stats import DAY, Working
 from tests.processes import run
-from tests.sessions import session as stored
-from tests.sessions import user
-
-from howcome.history.telemetry.patterns import Failed, Pattern
-from howcome.history.telemetry.solving import Solved
 
 UNREAD = "<tool_use_error>File has not been read yet. Read it first.</tool_use_error>"
 UNKNOWN = "Exit code 2\n/srv/harbor/tide.py:{}: error: unexpected argument '--every' found"
@@ -90,14 +85,11 @@ def test_each_class_has_the_fix_that_worked() -> None:
         "Berth: cannot open it for reading": (3, 3, 0, None),
     }
     unread = classes["Edit: File has not been read yet. Read it first."]["sentence"]
-    told = "With `Edit`, `Read` the file first, to avoid “File has not been read yet”."
-    assert unread == f"{told} What `Grep` shows of it is not enough."
+    assert unread.endswith("of `Edit`: `Read` the file first. What `Grep` shows of it is not enough.")
     lint = classes["make lint: error: … unused imports found in berths"]
     assert (lint["trend"], lint["calls"]) == ({"earlier_half": 2, "later_half": 1}, 6)
     tide = classes["tide: error: unexpected argument '--every' found"]
-    assert tide["sentence"] == (
-        "With `tide`, leave out `--every`, to avoid “error: unexpected argument '--every' found”."
-    )
+    assert tide["sentence"] == "Avoid “error: unexpected argument '--every' found” of `tide`: leave out `--every`."
 
 
 @pytest.mark.usefixtures("mistaken")
@@ -190,18 +182,6 @@ def test_a_fix_is_what_was_different_and_nothing_that_says_nothing(tmp_path: Pat
     assert classes["Edit, Write"]["size"] == 6
     assert classes["make check"]["size"] == 6
     read = next(one["sentence"] for one in every if one["name"] == f"Read: {AWAY}")
-    assert read.endswith(", to avoid “File does not exist”. It is `conf/tide.yaml`, not `conf/tide.yml`.")
-    assert (
-        "in full, to avoid “Agent type … not found”. It is `harbor:porter1`, not `porter1`."
-        in classes["Task"]["sentence"]
-    )
+    assert read.endswith("find it with `Glob` first. It is `conf/tide.yaml`, not `conf/tide.yml`.")
+    assert "in full. It is `harbor:porter1`, not `porter1`." in classes["Task"]["sentence"]
     assert "Task: Agent type … not found. Available agents: …" in [one["name"] for one in every]
-
-
-def test_a_sentence_has_no_half_of_a_bracket() -> None:
-    """What is another each time was left out of it; and of what it said the first sentence is enough."""
-    [call, *_] = stored(user("go"))
-    said = "File content ({0} tokens) exceeds the limit (25000). The rest is not shown."
-    solved = Solved(["give a `limit`"])
-    failed = [Failed("Read", "Read", said.format(number), call, solved=solved) for number in (31, 32, 33)]
-    assert Pattern(failed).sentence == "With `Read`, give a `limit`, to avoid “exceeds the limit (25000)”."

@@ -169,12 +169,10 @@ class Pattern:
 
     @property
     def sentence(self) -> str:
-        """What an instructions file may say: what to do, and the first sentence of what it avoids; "" without a fix."""
+        """What an instructions file may say; "" without a fix."""
         what, _, said = self.name.partition(": ")
-        tools, first = what.replace(", ", "` and `"), said.partition(". ")[0].rstrip(".")
-        if first.count(")") > first.count("("):  # what is another each time was left out of the brackets
-            first = first.partition(")")[2].strip() or first
-        return f"With `{tools}`, {self.fix}, to avoid “{first}”.{self.examples}" if self.fix else ""
+        tools = what.replace(", ", "` and `")
+        return f"Avoid “{said.rstrip('.')}” of `{tools}`: {self.fix}.{self.examples}" if self.fix else ""
 
 
 def patterns(store: Store, scope: Scope, since_ms: int = 0, least: int = 2) -> list[Pattern]:
