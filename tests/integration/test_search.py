@@ -333,15 +333,10 @@ def test_a_question_does_not_find_itself_first(make_app: Callable[..., App], tmp
         decided.text("We keep zebra readings in UTC, because local time has an hour twice in autumn."),
     )  # fmt: skip
     again = [asked.user("Why do we keep zebra gauge readings in UTC?"), asked.text("Hm.")]
-    again += [asked.user("Which zone suits zebra gauge readings, UTC or the summer one of our own harbour office?")]
-    again += [asked.text("Hm.")]
     write(tmp_path / "t" / "b.jsonl", *map(now, again))
     app = make_app()
     take_in(app, tmp_path / "t")
-    for question in (
-        "why do we keep zebra gauge readings in UTC", "the zebra gauge readings, why are they in UTC",
-        "should zebra gauge readings have UTC as zone",
-    ):  # fmt: skip
+    for question in ("why do we keep zebra gauge readings in UTC", "the zebra gauge readings, why are they in UTC"):
         first, *_ = app.search.find(Question(question, app.projects.scope_of(decided.cwd)))
         assert "hour twice in autumn" in first.passage
 

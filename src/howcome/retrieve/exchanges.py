@@ -36,8 +36,8 @@ ANSWER_WEIGHT = 0.5
 """What the words that a row shows count in its score: 1 + .5 of the question's weight that they hold."""
 
 ECHO, ECHO_MS, ANSWER_TERMS = 0.4, 3_600_000, 6
-"""What an exchange of the last ECHO_MS counts that only asked, or asked the same, and was not answered: you asked an
-agent, and now search for it. An answer has so many terms, or tools were called for it.
+"""What an exchange of the last ECHO_MS counts that asked the same and was not answered: you asked an agent, and now
+search for it. An answer has so many terms, or tools were called for it.
 """
 
 NO_PLACE = -2
@@ -112,13 +112,12 @@ class Exchanges:
         return row
 
     def _is_echo(self, exchange: int, turns: Sequence[StoredEvent]) -> bool:
-        """Whether a prompt only asks, or mostly what the question asks, and the agent neither did nor said much."""
+        """Whether a prompt asks mostly what the question asks, and the agent neither did nor said much."""
         prompts = [turn.text or turn.excerpt for turn in turns if turn.kind == events.USER_PROMPT]
         said = " ".join(turn.text or turn.excerpt for turn in turns if turn.kind != events.USER_PROMPT)
         asked = set(self._store.index.analyze(" ".join(prompts)))
-        only_asks = any(prompts) and all(text.rstrip().endswith(("?", "\uff1f")) for text in prompts)
         return (
-            (only_asks or 2 * len(asked & self._weights.keys()) >= max(1, len(asked)))
+            2 * len(asked & self._weights.keys()) >= max(1, len(asked))
             and len(set(self._store.index.analyze(said))) < ANSWER_TERMS
             and not self._store.log.answers(exchange, 1, events.TOOL_CALL)
         )
