@@ -117,25 +117,3 @@ def test_a_heading_is_no_title(command: str) -> None:
     body = "## Summary\n\nRead tides in UTC\n\n- Readings shifted by an hour because parse_tide took local time."
     found = learnt(user("open it"), ran(command.format(body), "https://quay/3"), only=["commits"])
     assert [one.text.partition(":")[0] for one in found] == ["Committed “Read tides in UTC”"]
-
-
-BROKEN = user("`TestGauge` has a problem, it waits for some input of the harbour, it is in `gauge_test.go`")
-AGAIN = user("when I run it by `go test -run TestGauge` it hangs until I hit enter")
-
-
-def test_what_the_user_came_back_with_was_not_the_end() -> None:
-    """Nothing was changed, and the next words name the same: then the next answer tells what was done."""
-    first = agent("`TestGauge` of the harbour works as it should.")
-    then = agent("`TestGauge` opens `/dev/tty` itself and waits for input there.")
-    parts: Parts = [user("hi"), agent("Hm."), BROKEN, ran("go test", "ok"), first]
-    assert "Then: `TestGauge` of" in learnt(*parts, user("thanks"))[0].text
-    assert "Then: `TestGauge` opens" in learnt(*parts, AGAIN, changed("gauge_test.go"), then)[0].text
-    assert "Then: `TestGauge` of" in learnt(*parts[:-1], changed("gauge.go"), first, AGAIN, then)[0].text
-
-
-def test_what_a_page_said_in_between_is_no_outcome() -> None:
-    """The agent repeats it, whichever exchange it was said in."""
-    says = "`TestGauge` opens `/dev/tty` itself and waits for input there."
-    parts: Parts = [user("hi"), agent("Hm."), BROKEN, agent("`TestGauge` works."), AGAIN]
-    page = call("WebFetch", says, url="https://quay.example")
-    assert not any("opens" in one.text for one in learnt(*parts, page, agent(says)))

@@ -200,7 +200,7 @@ def _outcome(seen: Seen, text: str, limit_chars: int) -> tuple[str, StoredEvent 
 
 def _answering(seen: Seen, text: str, limit_chars: int) -> Iterator[tuple[float, str, Said]]:
     """What the agent said then about the same, weighed: its first and its last words count more."""
-    told, wanted, asks = seen.concluding, stems(text), is_question(text)
+    told, wanted, asks = seen.replies, stems(text), is_question(text)
     first, last = (0.4, 0.8) if asks else (0.8, 0.4)
     for said in told:
         for line in lasting(said):

@@ -97,19 +97,6 @@ class Seen:
         return replies_of(self.scene)
 
     @property
-    def concluding(self) -> list[Said]:
-        """The replies that tell what became of the user's words.
-
-        Those to the user's next words, where nothing was changed before and these name the same: who comes back with a
-        thing does not take the first answer for its end. In two projects it was not in five of five such exchanges.
-        """
-        after = next(self.later(1), None)
-        again = next(iter(after.user_said()), None) if after is not None else None
-        names = {name.strip("`()") for name in anchors.names_in(self.words.text if self.words else "")} - {""}
-        is_again = again is not None and not self.scene.edited and any(name in again.text for name in names)
-        return replies_of(after) if after is not None and is_again else self.replies
-
-    @property
     def refused(self) -> Action | None:
         """The call that the user refused with the words of the exchange."""
         prompt = self.scene.exchange.prompt
@@ -147,7 +134,7 @@ class Seen:
             return False
         longest = max(told[1:], key=len)  # the first word may have another case there; the others are as they were
         told = [word.casefold() for word in told]
-        for event in chain(*(one.all_events for one in (*self._earlier, self.scene.exchange, *self._later))):
+        for event in chain(*(one.all_events for one in self._earlier), self.scene.exchange.all_events):
             if event.id == said_in.id:
                 return False
             around_it = _around(event.text or "", longest, 2 * len(line))
