@@ -27,9 +27,6 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
-NO_LONGER = "no longer"
-"""The subject of a candidate that takes its own words back: the file that said them does not say them any more."""
-
 STANDING_SESSIONS = 3
 """What is said in so many sessions holds until somebody says otherwise."""
 

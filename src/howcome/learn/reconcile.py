@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from howcome.domain import memories
-from howcome.domain.candidates import NO_LONGER, TRUST, WISH, asked_and_chosen, least_trusted, users_words
+from howcome.domain.candidates import TRUST, WISH, asked_and_chosen, least_trusted, users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate, Wanted
@@ -39,9 +38,7 @@ def reconcile(known: Known, near: Near | None = None) -> Plan:
 
     `near` gives the candidates (keys) whose vectors are near to one's, with the cosine; None: only words are compared.
     """
-    out_ms = {one.key: one.ts_ms for one in sorted(known.candidates, key=_saying) if one.subject == NO_LONGER}
-    said = [one for one in known.candidates if one.subject != NO_LONGER and one.ts_ms > out_ms.get(one.key, -1)]
-    return _Reconciliation(replace(known, candidates=said), near or (lambda _key: ())).plan()
+    return _Reconciliation(known, near or (lambda _key: ())).plan()
 
 
 class _Group:
@@ -297,7 +294,7 @@ class _Reconciliation:
                 continue
             is_back = (older, newer) in self._taken_back
             reason = "choice" if is_back else difference(older.statement, newer.statement)
-            if reason and (is_back or _is_reviewed(older, newer)) and not _is_carried_out(older, newer):
+            if reason and (is_back or _is_reviewed(older, newer)):
                 self._review(pair[0], pair[1], reason)
 
     def _review(self, older: bytes, newer: bytes, reason: str) -> None:
@@ -332,12 +329,6 @@ def _is_reviewed(one: _Group, other: _Group) -> bool:
     """Whether the two can contradict each other; who keeps something by hand mostly does not choose a type."""
     chosen = {group.type for group in (one, other) if not (group.kept and group.type == memories.DEFAULT_TYPE)}
     return chosen <= _REVIEWED
-
-
-def _is_carried_out(older: _Group, newer: _Group) -> bool:
-    """Whether one is a plan and the other a commit that followed: how it was before is not what the commit denies."""
-    plan, commit = sorted((older, newer), key=lambda one: one.last_ms)
-    return plan.text.startswith(("Plan “", "Plan: ")) and commit.text.startswith("Committed “")
 
 
 def _says_the_same(older: _Group, newer: _Group, cosine: float, shared: float) -> bool:

@@ -20,7 +20,6 @@ ASKING = frozenset(("askuserquestion", "ask_user_question", "ask_user", "request
 
 _SAID = ((events.ASSISTANT_TEXT, events.ORIGIN_ASSISTANT), (events.USER_PROMPT, events.ORIGIN_USER))
 _PUBLISHED = ("git commit", "gh pr create", "gh pr edit", "glab mr create")
-_TITLE = ("--title", "-t")
 MESSAGE = ("-m", "-am", "--message", "--body", "-b")
 _BROKEN = re.compile(r"(?<=[\w,;:)`])\n(?=[a-z(`])")  # where a paragraph was broken at a width
 _TRAILER = re.compile(
@@ -138,7 +137,6 @@ def _written(action: Action) -> list[Said]:
     if not any(word in action.command for word in ("commit", " pr ", " mr ")):
         return []
     published = [one for one in commands(action.command) if one.name.startswith(_PUBLISHED)]
-    found = [(one, text) for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
-    titled = ("\n\n".join([*(one.option(*_TITLE) if one.program != "git" else ()), text]) for one, text in found)
-    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in titled)
+    found = [text for one in published for text in one.given or ["\n\n".join(one.option(*MESSAGE))] if text]
+    unwrapped = (_BROKEN.sub(" ", text.replace("\\`", "`")) for text in found)
     return [Said(action.call, action.place, text=_TRAILER.sub("", text), is_final=True) for text in unwrapped]

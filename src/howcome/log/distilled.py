@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from howcome.domain import events
-from howcome.domain.candidates import NO_LONGER, WISH, Told
+from howcome.domain.candidates import WISH, Told
 from howcome.domain.memories import CLIENT, RULES, Memory, MemoryFilter
 from howcome.domain.stored import Scope
 from howcome.log.database import Database, Kept
@@ -136,7 +136,7 @@ class Candidates:
         )
         projects = {(row[0],) for row in (*old, *rows)}
         self._db.executemany("INSERT OR IGNORE INTO unreconciled VALUES (?)", projects)
-        return sum(row[4] != NO_LONGER for row in set(rows) - set(old))
+        return len(set(rows) - set(old))
 
     def unreconciled(self) -> list[int]:
         """Ids of the projects whose candidates have changed since their memories were made."""

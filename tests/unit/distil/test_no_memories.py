@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 from tests.sessions import Part, agent, call, changed, learnt, ran, user
 
-from howcome.domain.candidates import NO_LONGER
-
 Parts = list[Part | list[Part]]
 
 
@@ -78,20 +76,6 @@ def test_a_choice_is_no_leave(parts: Parts) -> None:
     assert [one.type for one in learnt(*parts, only=["choices"])] == ["decision"]
 
 
-def test_a_line_that_an_edit_takes_out_of_a_file_is_taken_back() -> None:
-    """Whatever stands in its place; what only moved stays."""
-    stays, goes = "- Never ask the buoy twice for one reading.", "- Use `tide_clock()` and never the system clock."
-    both, new = f"{stays}\n{goes}", "- Use `tide_clock(utc=True)` and never the system clock."
-    edits = [{"old_string": both, "new_string": new}, {"old_string": "# Buoys", "new_string": f"# Buoys\n{stays}"}]
-    found = learnt(
-        user("note that"), changed("CLAUDE.md", "# Rules", f"# Rules\n{both}"),
-        call("MultiEdit", "ok", file_path="CLAUDE.md", edits=edits), only=["instructions"],
-    )  # fmt: skip
-    says = [(one.text.removeprefix("CLAUDE.md says: "), one.subject) for one in found]
-    kept = [(f"{line[2:]}", "") for line in (goes, stays, new)]
-    assert sorted(says) == sorted([*kept, (goes[2:], NO_LONGER)])
-
-
 @pytest.mark.parametrize("line", [
     "- **B**: Old `gauge` files somehow kept the tides of the harbour because `poll()` never closes.",
     "Once you run `poll()`, let me know the tides because the gauge of the harbour never tells.",
@@ -102,18 +86,3 @@ def test_one_guess_of_several_and_a_request_are_no_outcome(line: str) -> None:
     found = learnt(user("hi"), agent("Hm."), user("the tides in `gauge.db` of the harbour must never be read twice "
                    "because `poll()` is slow"), changed("quay.py"), agent(f"Possible:\n{line}"))  # fmt: skip
     assert [one.text.partition(" Then:")[2] for one in found] == [""]
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        'gh pr create --title "Read tides in UTC" --body "$(cat <<\'EOF\'\n{}\nEOF\n)"',
-        "gh pr edit 3 --body \"$(cat <<'EOF'\n{}\nEOF\n)\"",
-        'gh pr create -t "Read tides in UTC" -b "{}"',
-    ],
-)
-def test_a_heading_is_no_title(command: str) -> None:
-    """The title of a pull request is its own, else the first line of its text that is no heading."""
-    body = "## Summary\n\nRead tides in UTC\n\n- Readings shifted by an hour because parse_tide took local time."
-    found = learnt(user("open it"), ran(command.format(body), "https://quay/3"), only=["commits"])
-    assert [one.text.partition(":")[0] for one in found] == ["Committed “Read tides in UTC”"]

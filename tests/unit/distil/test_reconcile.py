@@ -8,7 +8,6 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from howcome.domain.candidates import NO_LONGER
 from howcome.domain.memories import Memory
 from howcome.domain.reconciliation import Known, Plan, StoredCandidate
 from howcome.learn.reconcile import reconcile
@@ -74,24 +73,6 @@ def test_the_same_words_are_one_memory_with_all_its_evidence() -> None:
     assert (one.text, one.origin, [ms for ms, _ in one.said]) == ("berth jobs run on  Celery.", "tool", [100, 200])
     assert list(one.evidence) == ["ev-000000000064", "ev-0000000000c8"]
     assert len(one.parts) == 2
-
-
-def test_what_a_file_says_no_longer_is_no_memory_until_it_says_it_again() -> None:
-    """Whatever was read first."""
-    line, other = "AGENTS.md says: Use the tide clock.", "AGENTS.md says: Use the gauge."
-    rows = [said(line, 10, "pattern"), said(other, 15, "pattern"), said(line, 20, "pattern", subject=NO_LONGER)]
-    for order in (1, -1):
-        assert [one.text for one in plan_of(*rows[::order]).wanted] == [other]
-        again = plan_of(*[*rows, said(line, 30, "pattern")][::order]).wanted
-        assert [(one.text, [ms for ms, _ in one.said]) for one in again] == [(other, [15]), (line, [30])]
-
-
-def test_a_plan_and_the_commit_that_carries_it_out_do_not_contradict_each_other() -> None:
-    """What differs in them is what was done; a commit before the plan is another matter."""
-    plan = said("Plan “Poll the tides”: `poll()` of the gauge waits 30 seconds between two reads.", 10)
-    for ms, pairs in ((20, []), (5, ["number"])):
-        commit = said("Committed “Poll the tides”: `poll()` of the gauge waits 60 seconds between two reads.", ms)
-        assert [reason for *_, reason in reviews(plan_of(plan, commit))] == pairs
 
 
 def test_the_same_words_of_two_kinds_are_one_memory() -> None:

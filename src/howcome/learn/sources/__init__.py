@@ -53,8 +53,8 @@ class SourceDistiller:
         told: list[tuple[str, set[str]]] = []
         for name, find in self._sources.items():
             for draft in find(seen):
-                said = stems(draft.text) if draft.subject != candidates.NO_LONGER else set()
-                others = [other for source, other in told if source != name and said]
+                said = stems(draft.text)
+                others = [other for source, other in told if source != name]
                 if any(len(said & other) >= REPEATED_SHARE * min(len(said), len(other)) for other in others):
                     found.reject(candidates.REPEATED)
                     continue

@@ -14,7 +14,6 @@ from howcome.learn.sources.seen import Draft, Seen, lasting, named, one_line, qu
 
 MAX_SUBJECT_CHARS, MAX_LINE_CHARS = 90, 190
 
-_HEADING = re.compile("#{1,6} ")
 _REVERT = re.compile(r'^(?:\[[^\]\n]+\] )?Revert "(.+)"$', re.MULTILINE)
 """How git words a commit that reverts another, and its answer."""
 
@@ -25,10 +24,8 @@ def find(seen: Seen) -> list[Draft]:
     if reverts:
         return reverts
     for said in seen.scene.agent_said():
-        told = [line for line in said.text.splitlines() if line.strip() and not _HEADING.match(line)]
-        told = told if said.is_published else []
-        subject = told[0] if len(told) > 1 else ""
-        lines = [line for line in lasting(said) if words.has(line, "blames")] if subject else []
+        subject, _, body = said.text.strip().partition("\n") if said.is_published else ("", "", "")
+        lines = [line for line in lasting(said) if words.has(line, "blames")] if body else []
         best = seen.best((float(named(line)), line, said) for line in lines if named(line))
         if best is not None and not seen.is_repeated(subject, said.event):
             text = f"Committed {quoted(one_line(subject, MAX_SUBJECT_CHARS))}: {one_line(best[0], MAX_LINE_CHARS)}"
