@@ -38,13 +38,8 @@ HOOKED = ("git commit", "git push")
 _UNCHECKED = re.compile(
     r"--no-verify|--no-gpg-sign|--no-check|--insecure|--skip-(?:checks?|hooks?|tests?)"
     r"|(?:HUSKY|LEFTHOOK)=0|SKIP=.*|core\.hooksPath=.*"
-    r"|--continue|--abort|--skip|--quit"
 )
-"""Options and settings of git, its hooks and package managers that leave a check out; and those that go on with what
-has begun, or end it: they do not run the command again."""
-
-_VERDICT = re.compile(r"(?:-+ )?FAIL(?:ED)?\b:? +(?!.*\[\w+ failed\])\S|.*\.\.\. FAILED$")
-"""What a runner says of a test that failed (go, pytest, jest, cargo): the command was right. Not: `[setup failed]`."""
+"""Options and settings of git, its hooks and package managers that leave a check out."""
 
 SETTINGS = frozenset(("cd", "pushd", "export", "source", ".", "set", "unset"))
 """Commands that change only how those after them run."""
@@ -153,16 +148,6 @@ def complaint(output: str, *, is_hooked: bool = False) -> str:
     return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
 
 
-def is_verdict(said: str) -> bool:
-    """Whether a complaint is about a test: running other tests mends nothing."""
-    return _VERDICT.match(said) is not None
-
-
-def says_it(program: str, said: str) -> bool:
-    """Whether a program's name begins a complaint: of the programs of a line it is to blame."""
-    return re.match(rf"(?:\S*sh: (?:line \d+: )?)?(?:\(\w+\):)?(?:\S*/)?{re.escape(program)}: ", said) is not None
-
-
 def masked(text: str) -> str:
     """A text without what is another each time: what is quoted, paths, hashes, numbers."""
     for pattern, mask in (_QUOTED, _PATH):
@@ -219,7 +204,7 @@ def failure_of(line: str, output: str) -> Failure | None:
     found = parts_of(line)
     said = (complaint(output) or _first_line(output))[:MAX_SAID_CHARS]
     ran = [part for part in found if part.program not in LOOKING]
-    blamed = [part for part in found if says_it(part.program, said)]
+    blamed = [part for part in found if re.match(rf"(?:\(\w+\):)?(?:\S*/)?{re.escape(part.program)}: ", said)]
     blamed = blamed or [part for part in ran if _named(part.words[1:], said)]
     blamed = blamed or (ran if len(ran) == 1 and ran[0].decides else [])
     if not blamed or not said or " ".join(blamed[-1].name[:2]) in HOOKED:
@@ -273,7 +258,7 @@ def _number(text: str) -> int:
 
 
 def is_unchecked(words: Sequence[str]) -> bool:
-    """Whether a command leaves out a check, or only goes on: that it then works mends nothing."""
+    """Whether a command leaves out a check: that it then works mends nothing."""
     return any(_UNCHECKED.fullmatch(word) for word in words) or (" ".join(words[:2]) == HOOKED[0] and "-n" in words)
 
 

@@ -12,7 +12,7 @@ from functools import cache
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
-    "turns", "starts", "onto", "small", "undoes", "asks", "requests",
+    "turns", "starts", "onto", "small", "undoes", "asks",
 )  # fmt: skip
 """What each list is for.
 
@@ -25,7 +25,7 @@ else asks for a step of the day. recalls: a prompt with one asks about the past,
 words of such a question that say nothing of its subject; asks: a sentence that begins so is a question. rules: the
 user wants something kept to, orders: if the words begin so. What follows one of swaps or leaves is what somebody
 turns away from, and what stands between one of starts and one of onto after one of turns; small: words of such a
-sentence that name nothing. undoes: what was done last is to be taken back. requests: the agent asks for something.
+sentence that name nothing. undoes: what was done last is to be taken back.
 """
 
 MAX_PHRASE_WORDS = 6

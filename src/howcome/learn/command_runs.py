@@ -8,16 +8,7 @@ from __future__ import annotations
 
 import time
 
-from howcome.domain.commands import (
-    Run,
-    failure_of,
-    form_number,
-    is_verdict,
-    mended_by,
-    numbers_of,
-    parts_of,
-    worked_number,
-)
+from howcome.domain.commands import Run, failure_of, form_number, mended_by, numbers_of, parts_of, worked_number
 from howcome.learn.actions import actions_by_agent
 
 TYPE_CHECKING = False
@@ -77,7 +68,7 @@ def failed_in(action: Action) -> Failure | None:
 
 def mending(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part] | None:
     """The call that did the same in other words, before any file was changed or the same words worked."""
-    for action in () if is_verdict(failed.said) else later:
+    for action in later:
         if action.is_edit and action.has_succeeded:
             return None
         ran = parts_of(action.command) if action.is_shell and action.has_succeeded else ()

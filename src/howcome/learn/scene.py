@@ -43,12 +43,6 @@ _PASTE_WORDS = ("severity", "commented", "diff --git")
 """Every paste (`_PASTE`) has one of these; most of what is typed has none."""
 
 
-def is_pasted(text: str) -> bool:
-    """Whether something in a text was pasted: a log, a quote, Markdown of a page."""
-    may_be = _MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS)
-    return bool(may_be) and _PASTE.search(text) is not None
-
-
 class Said:
     """What a person or the agent said in one event.
 
@@ -76,7 +70,8 @@ class Said:
         self.is_user = event.kind == events.USER_PROMPT
         self.is_plan = is_plan or (self.is_user and _PLAN.match(text) is not None)
         is_short = self.is_user and not self.is_plan and len(text) <= MAX_TYPED_CHARS
-        self.is_typed = is_short and not is_pasted(text)
+        may_be_paste = is_short and (_MAY_BE_PASTE.search(text) or any(word in text.lower() for word in _PASTE_WORDS))
+        self.is_typed = is_short and not (may_be_paste and _PASTE.search(text))
         self.lasting: list[str] | None = None
         self._sentences: list[Sentence] | None = None
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from howcome.domain import words
-from howcome.domain.commands import LOOKING
-from howcome.domain.sentences import split
 from howcome.learn.actions import Action
-from howcome.learn.scene import ASKING, is_pasted
-from howcome.learn.shell import commands
-from howcome.learn.sources.seen import Draft, Seen, is_question, one_line, quoted
+from howcome.learn.scene import ASKING
+from howcome.learn.sources.seen import Draft, Seen, one_line, quoted
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -29,8 +25,6 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
         others = [str(option.get("label") or "") for option in options if str(option.get("label") or "") not in answer]
         if not answer or (chosen is not None and not chosen.get("description")):
             continue
-        if _is_no_choice(answer) if chosen is None else _is_leave(seen, action, answer, others):
-            continue
         if any(seen.is_repeated(str(part), action.call) for part in (question, *(chosen or {}).values())):
             continue
         why = f": {chosen['description']}" if chosen is not None else ""
@@ -40,21 +34,3 @@ def _of(seen: Seen, action: Action) -> list[Draft]:
         witnesses = [action.result] if action.result else []
         found.append(Draft("decision", text, [action.call], witnesses=witnesses, subject=question.casefold()[:120]))
     return found
-
-
-def _is_no_choice(typed: str) -> bool:
-    """Whether words that were typed in place of an option are a paste, or only ask something back."""
-    return is_pasted(typed) or all(is_question(line) for line in split(typed, is_typed=True))
-
-
-def _is_leave(seen: Seen, asked: Action, answer: str, others: list[str]) -> bool:
-    """Whether a yes only lets the agent do what it does at once: it runs a command then, and changes no file.
-
-    Such a yes holds for that time. A yes to how something is to be is followed by edits, or by the next question.
-    """
-    if not words.begins(answer, "confirms") or not any(words.begins(other, "denies") for other in others):
-        return False
-    here = [action for action in seen.scene.actions if action.place > asked.place]
-    then = here or next((scene.actions for scene in seen.later(1)), [])
-    ran = [one.program for one in commands(then[0].command)] if then and then[0].is_shell else []
-    return not LOOKING.issuperset(ran) and not any(action.is_edit for action in then)

@@ -47,13 +47,6 @@ MANY_NAMES = 3
 """Words with so many names, or with a reason, stand without what was done then, if they ask nothing: strangers found 13
 of 26 such prompts of use, of the other statements 4 of 50, and of questions 2 of 94."""
 
-MIN_OWN_WORDS = 3
-"""Words that stand alone have so many telling ones: "let's do this fix then" says something only in its place."""
-
-MIN_PROSE_SHARE = 0.5
-"""From so many words of a text on that are no names, paths or shouts, somebody typed it. Of 517 memories of two
-projects two have less, and both are pastes: lists of files and of branches."""
-
 TELLING_WORDS = 12
 """So many words say what they are about; of fewer a name or a reason is wanted."""
 
@@ -67,7 +60,6 @@ MAX_UNDOING_CHARS = 100
 _COMMAND = re.compile(r"\s*(?:/[\w:-]+(?:\s|$)|!\s)")
 """What is typed to a command of the client or the shell is no word to the agent."""
 
-_PLAIN = re.compile(r"[^\w`<>=/]*[^\W\d_]+(?:['\u2019-][^\W\d_]+)*[^\w`<>=/]*")
 _WISHED = re.compile(r"[^\W\d_]{3,}|[\u3040-\u30ff\u3400-\u9fff]+")
 
 
@@ -85,13 +77,12 @@ def find(seen: Seen) -> list[Draft]:
         return []
     own = _own(seen, said.text)
     text = one_line(own, MAX_WORDS_CHARS)
-    if not text or not _is_prose(own) or is_of_the_moment(text) or (seen.refused is not None and is_question(own)):
+    if not text or is_of_the_moment(text) or (seen.refused is not None and is_question(own)):
         return []
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
     stands_alone = not is_question(own) and (words.has(own, "reasons") or named(own) >= MANY_NAMES)
-    stands_alone = stands_alone and (seen.refused is not None or len(_telling(own)) >= MIN_OWN_WORDS)
     is_telling = named(text) or words.has(text, "reasons") or count_words(text) >= TELLING_WORDS
     if not (then or stands_alone) or not (seen.refused or is_telling):
         return []
@@ -122,21 +113,9 @@ def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:
 
 def _wish(text: str) -> str:
     """What a short wish is known by when it is said again: its telling words; "" where they are too few or too many."""
-    found = _telling(text)
+    telling = _WISHED.findall(words.without(text, "chores").casefold())
+    found = sorted({word for word in telling if word not in STOP_WORDS})
     return f"{WISH}{' '.join(found)}" if MIN_WISH_WORDS <= len(found) <= MAX_WISH_WORDS else ""
-
-
-def _telling(text: str) -> list[str]:
-    """The words of a text that say what is wanted, each once."""
-    found = _WISHED.findall(words.without(text, "chores").casefold())
-    return sorted({word for word in found if word not in STOP_WORDS})
-
-
-def _is_prose(text: str) -> bool:
-    """Whether most of a text are words, no names of files, paths, numbers or shouts: those are pasted."""
-    tokens = text.split()
-    plain = [token for token in tokens if _PLAIN.fullmatch(token) and not token.isupper()]
-    return len(plain) >= MIN_PROSE_SHARE * len(tokens)
 
 
 def _matters(seen: Seen, text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked, is_verdict, says_it
+from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
 from howcome.learn.actions import Action
 from howcome.learn.command_runs import MAX_LATER
 from howcome.learn.shell import Command, commands
@@ -24,29 +24,18 @@ def find(seen: Seen) -> list[Draft]:
     for place, failed in enumerate(actions):
         if not failed.is_shell or not failed.has_failed or failed.result is None or failed.output.startswith(NOT_RUN):
             continue
-        blamed, line = _blamed(failed)
+        ran = [command for command in commands(failed.command) if command.program not in LOOKING]
+        is_hooked = bool(ran) and " ".join(ran[-1].name.split()[:2]) in HOOKED
+        line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
-        mended = _otherwise(blamed, later) if blamed is not None else None
+        is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
+        mended = _otherwise(ran[-1], later) if is_general and line else None
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
-            text = f"`{one_line(str(blamed), MAX_COMMAND_CHARS)}` failed: {said}. {text}"
+            text = f"`{one_line(str(ran[-1]), MAX_COMMAND_CHARS)}` failed: {said}. {text}"
             found.append(Draft("failure", text, [failed.result], witnesses=[failed.call, action.call]))
     return found
-
-
-def _blamed(failed: Action) -> tuple[Command | None, str]:
-    """The command of a line that failed and the complaint: whose name begins it, else the last; None: nothing to mend.
-
-    A test that failed is mended by no other command.
-    """
-    every = commands(failed.command)
-    ran = [command for command in every if command.program not in LOOKING]
-    is_hooked = bool(ran) and " ".join(ran[-1].name.split()[:2]) in HOOKED
-    line = complaint(failed.output, is_hooked=is_hooked)
-    blamed = next(reversed([command for command in every if says_it(command.program, line)] or ran), None)
-    is_other = blamed not in ran or not line or is_verdict(line) or _ONE_OF_ITS_KIND.search(str(blamed)) is not None
-    return None if is_other else blamed, line
 
 
 def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:

@@ -58,9 +58,6 @@ _MOMENTARY = re.compile(
     r"|\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b",
     re.IGNORECASE,
 )
-_ONE_OF_SEVERAL = re.compile(r"\(?[A-Z0-9][:)] ")
-"""What has a letter or a number is one of several that may be: "B: the cache is stale"."""
-
 _ENDS = (".", "!", "。", "！")  # noqa: RUF001 - as above
 _END = re.compile(r"(?<=[.!?。！？])\s+")  # noqa: RUF001 - full-width marks end sentences, too
 
@@ -175,7 +172,6 @@ def _lasts(line: str) -> bool:
     if line.endswith((":", "?", "…")) or len(line) < MIN_LASTING_CHARS or line.count("`") % 2:
         return False
     passes = words.begins(line, "narrates", "dangles", "passes") or words.has(line, "guesses")
-    passes = passes or words.has(line, "requests") or _ONE_OF_SEVERAL.match(line) is not None
     return not passes and not is_of_the_moment(line)
 
 
