@@ -24,7 +24,7 @@ from howcome.recall.gate import (
     rule_of,
     worth_saying,
 )
-from howcome.recall.rules import NEW_STRENGTH, Before, is_new_question
+from howcome.recall.rules import Before, is_new_question
 from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.memories import search_memories
 from howcome.retrieve.ranking import MEANING
@@ -79,11 +79,9 @@ def recall(
     prompt = clean_text(asking.prompt[:MAX_QUESTION_CHARS])  # what is asked; a pasted log may hold megabytes
     asked = asked_of_past(prompt)
     situation = Searcher(store).situation(asked or prompt, wanted, breadth=RECALL_BREADTH, recent=asking.recent)
-    is_new = False
-    if asked is None and settings.inject == BITES:
-        if len(situation.terms) > POINTING_TERMS and is_chore(prompt):
-            return verdict.held(verdicts.CHORE)
-        is_new = is_new_question(store, situation, prompt, session)
+    is_plain = asked is None and settings.inject == BITES
+    if is_plain and len(situation.terms) > POINTING_TERMS and is_chore(prompt):
+        return verdict.held(verdicts.CHORE)
     if asked is not None:  # words that nobody here ever said are the question's own: they tell of no answer
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
     if asked == "" and settings.inject == BITES:
@@ -91,7 +89,7 @@ def recall(
         verdict.said = fitting(ends[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
-    if is_new and any(item.strength >= NEW_STRENGTH for item in ranked):
+    if is_plain and is_new_question(store, situation, prompt, session, ranked):
         asked = prompt
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
@@ -111,9 +109,9 @@ def recall(
     _leave_out_held(found, verdict, asking.is_held)
     if settings.inject == CONTEXT:
         verdict.said = _in_context(store, settings, found, session)
-    else:
-        before = Before(store, settings, prompt, session, wanted, is_asked=asked is not None)
-        verdict.said = _in_bites(store, settings, found, verdict, now_ms, before)
+        return verdict
+    before = Before(store, settings, prompt, session, wanted, is_asked=asked is not None)
+    verdict.said = _in_bites(store, settings, found, verdict, now_ms, before)
     return verdict
 
 

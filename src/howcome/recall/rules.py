@@ -14,8 +14,10 @@ from howcome.domain.verdicts import row_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from howcome.domain.stored import Filter, Reminder
-    from howcome.retrieve.situation import Situation
+    from howcome.retrieve.situation import Ranked, Situation
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -47,13 +49,13 @@ others. NEW_STRENGTH: see docs/evaluation.md, "Questions of a new session"."""
 HOUR_MS = 3_600_000
 
 
-def is_new_question(store: Store, situation: Situation, prompt: str, session: str) -> bool:
+def is_new_question(store: Store, situation: Situation, prompt: str, session: str, ranked: Sequence[Ranked]) -> bool:
     """Whether a new session asks something: it is about the project if an exchange is as strong as NEW_STRENGTH.
 
     Later questions are about what is on the screen (EARLY_PROMPTS).
     """
     is_short = len(prompt.split()) <= MAX_WORDS and len(situation.terms) >= MIN_QUESTION_TERMS
-    if not is_short or not is_question(prompt):
+    if not is_short or not is_question(prompt) or all(item.strength < NEW_STRENGTH for item in ranked):
         return False
     return store.sessions.since_prompt(session, situation.wanted.before_ms)[2] <= EARLY_PROMPTS
 
