@@ -115,6 +115,16 @@ def test_a_prompt_is_named_by_its_words(told: Path) -> None:
     for words in ((QUESTION,), (QUESTION.upper(),), QUESTION.split()):
         assert whys(*words, *HERE) == [last]
     assert "results" in json.loads(run("why", QUESTION.replace("retry", "second"), *HERE, "--json").stdout)
+    assert "results" in json.loads(run("why", *QUESTION.split(), *HERE, "--since", "7d", "--json").stdout)
+
+
+def test_without_a_prompt_the_last_session_that_began_is_told_of(decided: Path) -> None:
+    """Not the first one, and no more than asked for."""
+    for session in ("8e4b-first", "9c5d-last"):
+        begun(decided, session)
+    [last] = whys("last", *HERE)
+    assert last["session_id"] == "9c5d-last"
+    assert whys("-n", "1", *HERE) == [last]
 
 
 def test_sessions_that_began_count_as_no_prompts(told: Path) -> None:

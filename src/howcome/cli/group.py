@@ -26,6 +26,10 @@ _UNDOING = (
 )
 
 
+_OF_WHY = ("--json", "--project", "--all-projects", "-n", "--limit")
+"""The options of `why`; with others words are searched for, whether or not somebody asked them."""
+
+
 def _is_of_why(args: list[str]) -> bool:
     """Whether what follows `why` names a prompt or a session, or nothing: what is no id is asked."""
     words = list(takewhile(lambda arg: not arg.startswith("-"), args))
@@ -48,9 +52,11 @@ class Sections(click.Group):
             from howcome.cli.why import was_asked
 
             words = list(takewhile(lambda arg: not arg.startswith("-"), args[1:]))
-            if not was_asked(asked := " ".join(words)):
+            options = args[len(words) + 1 :]
+            is_search = any(one.startswith("-") and one not in _OF_WHY for one in options)
+            if is_search or not was_asked(asked := " ".join(words)):
                 return "search", self.get_command(ctx, "search"), args
-            args = [word, asked, *args[len(words) + 1 :]]
+            args = [word, asked, *options]
         if word in names() or word.startswith("-"):
             return super().resolve_command(ctx, args)
         if is_file(word) and all(arg.startswith("-") for arg in args[1:]):

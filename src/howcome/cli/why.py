@@ -65,7 +65,7 @@ def why(
             if what is None or what == LAST:
                 scope = scope_of(app, project, all_projects=all_projects)
                 found = _last(app.search.verdicts(scope=scope), 1 if what else limit)
-                found = found[-1:] if what else found
+                found = [one for one in found if one.asked is not None] or found[:1] if what else found
             else:
                 found = app.search.verdicts_on(what)[:1] or _named(app, clean_argument(what), limit)
             rows = [verdict_view(one) for one in app.search.explained(found)]
@@ -89,6 +89,8 @@ def was_asked(words: str) -> bool:
 def _last(verdicts: list[PastVerdict], limit: int) -> list[PastVerdict]:
     """So many prompts, the newest first, with the sessions that began after the last of them."""
     prompts = [place for place, one in enumerate(verdicts) if one.asked is not None]
+    if not prompts:
+        return verdicts[:limit]
     return verdicts[: prompts[limit - 1] + 1] if len(prompts) >= limit else verdicts
 
 
