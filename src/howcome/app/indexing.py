@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
-    from howcome.index.vector_files import VectorFolder
+    from howcome.index.turn_vectors import ModelVectors
     from howcome.settings import Settings
     from howcome.store.base import Store
 
@@ -90,9 +89,7 @@ class Indexing:
 
     def verify(self) -> list[str]:
         """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
-        from howcome.index.vector_files import give_up_broken
-
-        return self._store.verify_indexes() + give_up_broken(os.path.join(self._store.folder, "index"))
+        return self._store.verify_indexes() + self._store.turn_vectors.give_up_broken()
 
     def count(self) -> int:
         """How many events it holds."""
@@ -115,13 +112,12 @@ class Indexing:
         """
         models = self._models
         vectors = models.open_vectors(build=True, threads=threads)
-        if vectors is None or models.embedder is None or models.vector_index is None:
+        if vectors is None or models.embedder is None:
             return None
-        from howcome.index.vector_writer import VectorWriter
         from howcome.ingest.embedding import embed_new_memories, embed_new_turns
 
-        prefix = models.passage_prefix
-        with VectorWriter(models.vector_index) as writer:
+        prefix, name = models.passage_prefix, models.name_of(models.embedder)
+        with self._store.turn_vectors.writer(name, models.embedder.dimensions) as writer:
             if not writer.is_open:
                 return None
             added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress, prefix)
@@ -133,20 +129,18 @@ class Indexing:
     def turns_to_embed(self) -> int | None:
         """How many turns are to be embedded; None when nothing embeds."""
         self._models.open_vectors(build=True)
-        index = self._models.vector_index
-        return None if index is None else self.turns_without(index.model)
+        embedder = self._models.embedder
+        return None if embedder is None else self.turns_without(self._models.name_of(embedder))
 
     def turns_without(self, model: str) -> int:
         """How many turns have no vector of a model, as far as can be told without loading it."""
-        held = [each.turns_behind for each in self.vector_folders() if each.model == model]
+        held = [each.turns_behind for each in self.vectors() if each.model == model]
         return held[0] if held else self._store.log.count_turns_after(0)
 
     def memories_without(self, model: str) -> bool:
         """Whether a memory has no vector of a model."""
         return bool(self._store.memory_vectors.without(model, 1))
 
-    def vector_folders(self) -> list[VectorFolder]:
-        """What there is of vectors on disk, one a model; no model is loaded."""
-        from howcome.index.vector_files import vector_folders
-
-        return vector_folders(os.path.join(self._store.folder, "index"), self._store.log)
+    def vectors(self) -> list[ModelVectors]:
+        """What there is of vectors, by model; no model is loaded."""
+        return self._store.turn_vectors.held()

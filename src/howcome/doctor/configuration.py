@@ -10,7 +10,7 @@ from typing import Any
 from howcome.app import App, now_ms
 from howcome.clients.projects import REPOSITORY_FILE, own_settings, project_root
 from howcome.doctor.base import Finding, Level, Machine, extra_remedy, of_store
-from howcome.doctor.facts import described, edit, quoted, vector_facts
+from howcome.doctor.facts import described, edit, vector_facts
 from howcome.errors import MissingError, ProviderError
 from howcome.present.render import counted, in_units
 from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status
@@ -48,7 +48,7 @@ def check_vectors(machine: Machine, app: App) -> list[Finding]:
     if facts["state"] not in ("ready", "unasked"):  # said by the check of the embedder
         return []
     others = [each for each in facts["models"] if each["model"] != facts["model"]]
-    return [_of_current(facts), *(_of_other(machine, each) for each in others)]
+    return [_of_current(facts), *map(_of_other, others)]
 
 
 def _of_current(facts: dict[str, Any]) -> Finding:
@@ -62,9 +62,9 @@ def _of_current(facts: dict[str, Any]) -> Finding:
     return Finding("ok", "vectors", f"every turn has a vector: {described(facts)}")
 
 
-def _of_other(machine: Machine, each: dict[str, Any]) -> Finding:
+def _of_other(each: dict[str, Any]) -> Finding:
     what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
-    return Finding("note", "vectors", what, f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}")
+    return Finding("note", "vectors", what, each["removal"])
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:

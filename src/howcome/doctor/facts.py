@@ -132,7 +132,7 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
     status = EmbeddingStatus("unasked", "an endpoint: `howcome doctor` asks it")
     if settings.embedding != "http":
         status = embedding_status(settings)
-    model, folders = status.model or model_name(settings), app.index.vector_folders()
+    model, folders = status.model or model_name(settings), app.index.vectors()
     current = next((each for each in folders if each.model == model), None)
     is_counted = in_full or (current is not None and status.state in ("ready", "unasked"))
     behind = app.index.turns_without(model) if is_counted else None
@@ -149,7 +149,7 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
         "models": [
             {
                 "model": each.model, "dimensions": each.dimensions, "vectors": each.count,
-                "size_bytes": each.size_bytes, "folder": each.name,
+                "size_bytes": each.size_bytes, "folder": each.name, "removal": quoted(*each.removal),
             }
             for each in folders
         ],

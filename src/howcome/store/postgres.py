@@ -43,6 +43,7 @@ class PostgresStore(StoreParts):
         **StoreParts.late,
         "_writer": ("log.postgres_log", "PostgresBatchWriter", ()),
         "purging": ("store.postgres", "PostgresPurging", ()),
+        "turn_vectors": ("index.postgres_vectors", "PostgresVectors", ("log", "index")),
     }
 
     def __init__(
