@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 
 from howcome.domain.stored import Filter, Scope
-from howcome.errors import IndexDamagedError, StoreError
+from howcome.errors import IndexDamagedError, ProviderError, StoreError, StoreLockedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
+
+WAIT_S, STALLED_S = 0.5, 120.0
+"""How often another process that embeds is looked at, and how long it may do nothing: an endpoint may be slow."""
 
 COMMANDS_S = 0.5
 """A hook that finds the commands of a whole history new leaves most of them to the next, and to the worker."""
@@ -115,7 +118,9 @@ class Indexing:
         if vectors is None or models.embedder is None:
             return None
         from howcome.ingest.embedding import embed_new_memories, embed_new_turns
+        from howcome.log.event_log import ensure_marks
 
+        ensure_marks(self._store.log)
         prefix, name = models.passage_prefix, models.name_of(models.embedder)
         with self._store.turn_vectors.writer(name, models.embedder.dimensions) as writer:
             if not writer.is_open:
@@ -125,6 +130,39 @@ class Indexing:
                 added += embed_new_memories(self._store, models.embedder, deadline, prefix)
         vectors.refresh()
         return added
+
+    def embed_all(
+        self, *, threads: int = 1, on_progress: Callable[[int], None] | None = None, patience_s: float = STALLED_S
+    ) -> int:
+        """Embeds until every turn has a vector, and waits for another process that is at it; how many were done here.
+
+        `on_progress` is told how many turns were done each time, also by the other one.
+
+        Raises:
+            ProviderError: nothing embeds here, or it failed.
+            StoreLockedError: the other process has done none for `patience_s` seconds.
+        """
+        done, left, moved_s = 0, self.turns_to_embed(), time.monotonic()
+        if left is None:
+            raise ProviderError("nothing embeds here")
+        while True:
+            added = self.embed(threads=threads, on_progress=on_progress)
+            done, before, left = done + (added or 0), left, self.turns_to_embed() or 0
+            if not left:
+                return done
+            if left != before:
+                moved_s = time.monotonic()
+            elif time.monotonic() - moved_s > patience_s:
+                raise StoreLockedError(f"another process holds the vectors and has made none for {patience_s:.0f} s")
+            if added is None:
+                if on_progress is not None:
+                    on_progress(max(0, before - left))
+                time.sleep(WAIT_S)
+
+    @property
+    def has_worker(self) -> bool:
+        """Whether workers of sessions make what is missing; a store on a server has none."""
+        return self._store.has_worker
 
     def turns_to_embed(self) -> int | None:
         """How many turns are to be embedded; None when nothing embeds."""

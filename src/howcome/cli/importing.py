@@ -16,7 +16,7 @@ from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
-from howcome.doctor.facts import vector_facts, waiting
+from howcome.doctor.facts import making, vector_facts, waiting
 from howcome.errors import HowcomeError, TranscriptError, UsageError
 from howcome.ingest.file_pass import FileReport
 from howcome.present.render import counted, in_units, json_line
@@ -155,7 +155,7 @@ def read_found(
             app.index.finish()
         facts = vector_facts(app, app.settings) if totals["accepted"] else {"state": ""}
         if facts["state"] == "ready" and facts["turns_without_vectors"]:
-            totals["vectors"] = waiting(facts)
+            totals["vectors"] = f"{waiting(facts)}; {making(facts)}"
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
 
@@ -198,7 +198,7 @@ def print_import_report(report: Report, *, found_any: bool, is_first: bool = Fal
     if report["quarantined"]:
         say(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
     if "vectors" in report:
-        say(f"Vectors: {report['vectors']}; they are made while sessions run, or now: howcome model embed")
+        say(f"Vectors: {report['vectors']}")
     _print_unknown(report["unknown_files"])
 
 

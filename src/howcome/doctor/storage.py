@@ -10,7 +10,8 @@ from howcome import errors
 from howcome.app import App, DriverMissingError, open_app
 from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, extra_remedy, of_store, update_remedy
-from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
+from howcome.doctor.configuration import vector_findings
+from howcome.doctor.facts import EMBED, quoted, unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
@@ -369,4 +370,8 @@ def _looked_at(app: App, machine: Machine) -> list[Finding]:
         )
         return [Finding("warning", "server", what, remedy)]
     held = counted(app.health.counts()["events"], "event")
-    return [Finding("ok", "server", f"{place} answers: {kind}; {held}")]
+    broken = [Finding("warning", "vectors", f"{what}: search is by words only", EMBED) for what in app.index.verify()]
+    return [
+        Finding("ok", "server", f"{place} answers: {kind}; {held}"),
+        *(broken or vector_findings(app, machine.settings)),
+    ]

@@ -19,7 +19,6 @@ from howcome.index.postgres_writer import LOCK_WAIT_S, Connection, make_tables
 from howcome.index.vector_files import damaged
 from howcome.index.vector_index import EXACT_ROWS
 from howcome.index.vector_writer import halves
-from howcome.log.event_log import ensure_marks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -217,7 +216,6 @@ class PostgresVectorWriter:
     def _open(self, connection: Connection) -> None:
         if connection.execute("SELECT to_regclass('vector_models')").fetchone() == (None,):
             make_tables(connection)
-        ensure_marks(self._tables.log)
         self._tables.refresh()
         found = self._tables.state
         if found is None:

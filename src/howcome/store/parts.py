@@ -68,6 +68,9 @@ class StoreParts:
     path: str
     """A place in that folder, which its name is of."""
 
+    has_worker: ClassVar[bool] = True
+    """Whether the workers of sessions keep up what is derived of it."""
+
     late: ClassVar[Mapping[str, tuple[str, str, tuple[str, ...]]]] = _LATE
     _writer: BatchWriter
     quarantine: Quarantine

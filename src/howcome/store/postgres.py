@@ -39,6 +39,7 @@ _CHECKS = {
 class PostgresStore(StoreParts):
     """A store on a server; several machines may use it at once. `folder` is for what is derived of it here."""
 
+    has_worker: ClassVar = False
     late: ClassVar = {
         **StoreParts.late,
         "_writer": ("log.postgres_log", "PostgresBatchWriter", ()),
