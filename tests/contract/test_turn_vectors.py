@@ -39,6 +39,9 @@ FILTERS = {
     "two sessions": Filter(Scope.everything(), sessions=(7, 30)),
     "not a session": Filter(Scope.project(3), without=(1, 2, 3, 4, 5)),
     "another kind": Filter(Scope.everything(), kinds=("tool_call",)),
+    "no kind": Filter(Scope.everything(), kinds=()),
+    "no session": Filter(Scope.project(1), sessions=()),
+    "no origin": Filter(Scope.everything(), origins=()),
     "no time": Filter(Scope.everything(), since_ms=5, before_ms=5),
     "an unknown project": Filter(Scope.project(None)),
 }
@@ -281,3 +284,30 @@ def test_one_of_two_writes(server: PostgresStore, tmp_path: Path) -> None:
         assert server.turn_vectors.open(MODEL, 3).count == 1
     finally:
         other.close()
+
+
+def test_a_role_that_owns_nothing_adds_and_searches(server: PostgresStore, tmp_path: Path, vectors: np.ndarray) -> None:
+    """It can make no index of near ones: all are compared then. Another model's table is not its to make."""
+    write(server, turns_of(ROWS)[:100], vectors[:100])
+    role, dsn = f"writer_{os.getpid()}", server.database.server.info.dsn  # type: ignore[attr-defined]
+    with psycopg.connect(dsn, autocommit=True) as owner:
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        for schema in ("howcome", "howcome_search_1"):
+            owner.execute(f"GRANT USAGE ON SCHEMA {schema} TO {role}")
+            owner.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    other = PostgresStore(str(tmp_path / "role"), psycopg.conninfo.make_conninfo(dsn, user=role))
+    try:
+        tables = VectorTables(other.turn_vectors._server, MODEL, DIMENSIONS)  # type: ignore[attr-defined]
+        with PostgresVectorWriter(tables, most_compared=10) as writer:
+            assert writer.last_row == 100
+            writer.append(turns_of(ROWS)[100:200], vectors[100:200])
+            writer.commit(200)
+        assert len(other.turn_vectors.open(MODEL, DIMENSIONS).search(vectors[0], EVERYTHING, 200)) == 200
+        with pytest.raises(StoreError, match="may not do that"), other.turn_vectors.writer("another", 3):
+            pass
+        with server.turn_vectors.writer(MODEL, DIMENSIONS) as writer:
+            assert writer.is_open
+    finally:
+        other.close()
+        with psycopg.connect(dsn, autocommit=True) as owner:
+            owner.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -42,7 +42,7 @@ FIRST_ROWS = 1000
 same (questions about two projects, docs/decisions.md)."""
 
 _SETTINGS = (
-    f"SET search_path = {SCHEMA}; SET jit = off; SET hnsw.iterative_scan = strict_order; SET hnsw.ef_search = 200"
+    f"SET search_path = {SCHEMA}; SET jit = off; SET hnsw.iterative_scan = strict_order; SET hnsw.ef_search = 400"
 )
 """To compile a query takes longer than to search. A scan of vectors goes on until enough rows pass the filter."""
 
