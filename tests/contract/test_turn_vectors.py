@@ -14,7 +14,8 @@ from tests.vectors import MODEL, alone, clustered, is_wanted, turn
 
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreError, StoreLockedError
-from howcome.index.postgres_vector_writer import PostgresVectorWriter, VectorTables
+from howcome.index.postgres_vector_tables import VectorTables
+from howcome.index.postgres_vector_writer import PostgresVectorWriter
 from howcome.store.postgres import PostgresStore
 from howcome.store.sqlite import SqliteStore
 
@@ -149,6 +150,7 @@ def test_an_index_of_near_ones_leaves_no_filter_short(
         pytest.skip("this server has no pgvector")
     tables.refresh()
     connection = tables.connection()
+    server_store.turn_vectors._server.prepare()  # type: ignore[attr-defined]
     connection.execute("SET enable_seqscan = off; SET enable_sort = off; SET hnsw.ef_search = 40")
     assert tables.state is not None
     asked = f"SELECT row FROM vectors_{tables.state.number} WHERE project_id = 9 ORDER BY vector OPERATOR(public.<#>) %s LIMIT 9"  # noqa: S608, E501

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 from tests.batches import Transcript
+from tests.builders import Claude, write
 from tests.hashing import HashingEmbedder, Synonyms
 from tests.integration.test_postgres_commands import address, ask_doctor
 from tests.integration.test_postgres_kills import WAIT_S, Server, server  # noqa: F401 - a fixture
+from tests.integration.test_vector_checks import bare
 from tests.processes import ask, run
 
 from howcome.app import App, open_app
@@ -147,7 +150,7 @@ def test_what_one_machine_embeds_every_machine_finds(postgres_dsn: str, tmp_path
 def test_what_is_missing_is_counted_until_it_is_made(
     postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By `status` and `doctor`, also on a machine that cannot embed; a count that does not agree is told."""
+    """By `status` and `doctor`; a count that does not agree is told."""
     monkeypatch.setenv("HOWCOME_STORE", address(postgres_dsn))
     monkeypatch.setenv("HOWCOME_EMBEDDING", "auto")
     with machine(tmp_path / "one", postgres_dsn, HashingEmbedder(name=MODEL_NAME)) as app:
@@ -167,6 +170,27 @@ def test_what_is_missing_is_counted_until_it_is_made(
         other.execute("DELETE FROM howcome_search_1.vectors_1 WHERE row = 7")
     assert [one for one in ask_doctor() if "not as many vectors as there are turns" in one["what"]]
     assert ask("status")["embedding"]["turns_without_vectors"] == 15
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_machine_without_the_packages_counts_too(
+    postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It imports, searches by words, and says how many turns have no vector."""
+    monkeypatch.setenv("HOWCOME_STORE", address(postgres_dsn))
+    monkeypatch.setenv("HOWCOME_EMBEDDING", "auto")
+    talk = write(tmp_path / "talk.jsonl", *Claude("talk").conversation(3, "lantern"))
+    done = bare("import", talk)
+    assert done.returncode == 0, done.stderr
+    assert "lantern" in bare("search", "lantern", "--all-projects").stdout
+    found = json.loads(bare("status", "--json").stdout)["embedding"]
+    assert (found["state"], found["turns_without_vectors"]) == ("packages", 6)
+    assert "6 turns without one" in bare("status").stdout
+    assert "6 turns on the server without a vector" in bare("doctor").stdout
+    with machine(tmp_path / "one", postgres_dsn, HashingEmbedder(name=MODEL_NAME)) as app:
+        assert app.index.embed_all() == 6
+    assert json.loads(bare("status", "--json").stdout)["embedding"]["turns_without_vectors"] == 0
+    assert "without a vector" not in bare("doctor").stdout
 
 
 def test_two_machines_at_once_make_each_vector_once(postgres_dsn: str, tmp_path: Path) -> None:

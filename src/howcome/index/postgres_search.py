@@ -41,11 +41,6 @@ FIRST_ROWS = 1000
 """How many rows the rarest terms find at least before anything is scored: 300 lose two hits more of 100, 3,000 cost the
 same (questions about two projects, docs/decisions.md)."""
 
-_SETTINGS = (
-    f"SET search_path = {SCHEMA}; SET jit = off; SET hnsw.iterative_scan = strict_order; SET hnsw.ef_search = 400"
-)
-"""To compile a query takes longer than to search. A scan of vectors goes on until enough rows pass the filter."""
-
 _HIGHEST = "\U0010ffff"
 """Behind every word that begins with what stands before it."""
 
@@ -74,7 +69,8 @@ class PostgresSearchIndex:
         """The connection; one that was lost is made anew, and what it had locked is not ours any more."""
         if self._opened is None or self._opened.closed:
             self._writer, self._opened = None, self._connect()
-            self._opened.execute(_SETTINGS.encode())
+            settings = f"SET search_path = {SCHEMA}; SET jit = off"  # to compile takes longer than to search
+            self._opened.execute(settings.encode())
         return self._opened
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
 from howcome.errors import StoreLockedError
 from howcome.index.postgres_query import SCHEMA
 from howcome.index.postgres_writer import LOCK_WAIT_S, Connection, make_tables
-from howcome.index.vector_files import damaged
 from howcome.index.vector_index import EXACT_ROWS
 from howcome.index.vector_writer import halves
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     import numpy as np
     import numpy.typing as npt
 
     from howcome.domain.stored import Turn
-    from howcome.index.postgres_search import PostgresSearchIndex
-    from howcome.log.event_log import EventLog
-    from howcome.log.postgres import PostgresDatabase
+    from howcome.index.postgres_vector_tables import VectorTables
 
 _LOCK = f"hashtextextended('{SCHEMA} vectors', 0)"
 _LEAST_PGVECTOR = (0, 8)
@@ -49,76 +44,6 @@ _TABLE = (
     " vector {kind} NOT NULL{more});"
     " CREATE INDEX ON vectors_{number} (project_id); CREATE INDEX ON vectors_{number} (session_id, kind)"
 )
-
-
-class VectorServer:
-    """The server that tables of vectors are on: the connection of searches, and the log that they are derived of."""
-
-    def __init__(self, db: PostgresDatabase, log: EventLog, index: PostgresSearchIndex) -> None:
-        self.log, self.connection, self.errors, self.place = log, index.server, db.errors, db.place
-
-    def rows(self, statement: str, values: Sequence[object] = (), *, is_there: bool = False) -> list[tuple[Any, ...]]:
-        """The rows of a query; none where there are no tables yet, unless it says that there are."""
-        with self.errors():
-            try:
-                return self.connection().execute(statement.encode(), values).fetchall()
-            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
-                if is_there:
-                    raise damaged("another process begins it anew") from error
-                return []
-
-
-class State(NamedTuple):
-    """Where a model's vectors are, and how far: the table's number, and the schema of pgvector's types ("": none)."""
-
-    number: int
-    extension: str
-    last: int
-    mark: str
-    vectors: int
-
-    def bytes_of(self, column: str) -> str:
-        """The half floats of a column, the highest byte of each first."""
-        return f"substr({self.extension}.halfvec_send({column}), 5)" if self.extension else column
-
-
-class VectorTables:
-    """One model's vectors, as its reader and its writer reach them."""
-
-    def __init__(self, server: VectorServer, model: str, dimensions: int) -> None:
-        self._server, self.model, self.dimensions = server, model, dimensions
-
-    def connection(self) -> Connection:
-        """The connection of searches; one that was lost is made anew."""
-        return self._server.connection()
-
-    def errors(self) -> AbstractContextManager[None]:
-        """What the driver says, as the store's own errors."""
-        return self._server.errors()
-
-    @property
-    def log(self) -> EventLog:
-        """What they are derived of."""
-        return self._server.log
-
-    @cached_property
-    def state(self) -> State | None:
-        """Where they are; None where there are none of these rows, and of these dimensions."""
-        found = self._server.rows(
-            "SELECT id, extension, last, mark, vectors FROM vector_models WHERE model = %s AND dimensions = %s",
-            (self.model, self.dimensions),
-        )
-        state = State(*found[0]) if found else None
-        return state if state is not None and is_of(self.log, state.last, state.mark) else None
-
-    def refresh(self) -> None:
-        """Lets the next use see what was committed since."""
-        self.__dict__.pop("state", None)
-
-
-def is_of(log: EventLog, last: int, mark: str) -> bool:
-    """Whether vectors are those of a log's rows, by the mark of the last one that was considered."""
-    return not last or (bool(mark) and log.mark_at(last) == mark)
 
 
 class PostgresVectorWriter:
