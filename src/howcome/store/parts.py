@@ -128,7 +128,7 @@ class StoreParts:
 
     @property
     def server_index_bytes(self) -> int:
-        """What the words' index takes where no folder of ours holds it."""
+        """What the words' index and the vectors take where no folder of ours holds them."""
         return 0
 
     @property

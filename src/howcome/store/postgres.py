@@ -96,7 +96,7 @@ class PostgresStore(StoreParts):
 
     @property
     def server_index_bytes(self) -> int:
-        """What the words' index takes there."""
+        """What the words' index and the vectors take there."""
         return self._bytes_in(SEARCHED)
 
     def _bytes_in(self, schema: str) -> int:
