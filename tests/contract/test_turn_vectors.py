@@ -14,6 +14,7 @@ from tests.vectors import MODEL, alone, clustered, is_wanted, turn
 
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreError, StoreLockedError
+from howcome.index.postgres_vector_index import PostgresVectorIndex
 from howcome.index.postgres_vector_tables import VectorTables
 from howcome.index.postgres_vector_writer import PostgresVectorWriter
 from howcome.store.postgres import PostgresStore
@@ -156,7 +157,8 @@ def test_an_index_of_near_ones_leaves_no_filter_short(
     asked = f"SELECT row FROM vectors_{tables.state.number} WHERE project_id = 9 ORDER BY vector OPERATOR(public.<#>) %s LIMIT 9"  # noqa: S608, E501
     plan = str(connection.execute(b"EXPLAIN " + asked.encode(), (str(vectors[0].tolist()),)).fetchall())
     assert f"vectors_{tables.state.number}_near" in plan
-    files, server = (store.turn_vectors.open(MODEL, DIMENSIONS) for store in stores)
+    files = files_store.turn_vectors.open(MODEL, DIMENSIONS)
+    server = PostgresVectorIndex(server_store.turn_vectors._server, MODEL, DIMENSIONS, most_compared=100)  # type: ignore[attr-defined]
     overlap = compare(files, server, turns, vectors)
     with capsys.disabled():
         print(f" overlap@{LIMIT} {overlap:.4f}", end="")

@@ -17,7 +17,7 @@ from howcome.errors import IndexDamagedError
 from howcome.index.postgres_query import conditions
 from howcome.index.postgres_vector_tables import State, VectorServer, VectorTables
 from howcome.index.postgres_vector_writer import signs_of, text_of
-from howcome.index.vector_index import IMAGINED_ROWS, LEVEL_ROWS
+from howcome.index.vector_index import EXACT_ROWS, IMAGINED_ROWS, LEVEL_ROWS
 from howcome.index.vector_snapshot import AFTER_PLACES, CONVERSATION_SHARE, unit_of, with_after
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ _NEVER_MS = 2**62
 
 
 class PostgresVectorIndex:
-    """The vectors of one model, to be searched."""
+    """The vectors of one model, to be searched; up to `most_compared` of them have no index of near ones."""
 
-    def __init__(self, server: VectorServer, model: str, dimensions: int) -> None:
+    def __init__(self, server: VectorServer, model: str, dimensions: int, most_compared: int = EXACT_ROWS) -> None:
         self._server, self._tables = server, VectorTables(server, model, dimensions)
-        self._dimensions = dimensions
+        self._dimensions, self._most_compared = dimensions, most_compared
 
     @property
     def count(self) -> int:
@@ -114,7 +114,8 @@ class PostgresVectorIndex:
         where, values = _where(wanted)
         distance = f"vector OPERATOR({state.extension}.<#>) %s::{state.extension}.halfvec"
         found: list[tuple[Any, ...]] = []
-        for order in (distance, f"({distance}) + 0, row"):  # no index is of what is added up
+        orders = distance, f"({distance}) + 0, row"  # no index is of what is added up
+        for order in orders[state.vectors <= self._most_compared :]:
             statement = f"SELECT row FROM vectors_{state.number}{where} ORDER BY {order} LIMIT %s"  # noqa: S608
             found = self._rows(statement, (*values, text_of(unit), limit))
             if len(found) >= limit:
