@@ -74,6 +74,10 @@ class VectorFiles:
                 continue
         return found
 
+    def refused(self) -> str:
+        """Files that cannot be read say so themselves."""
+        return ""
+
     def move(self, joined: int, kept: int) -> None:
         """Makes the vectors of a project another's, which it became a part of."""
         move_vectors(self._home, joined, kept)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from howcome.log.postgres import PostgresDatabase
 
 
+_NOT_THERE = psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName, psycopg.errors.InsufficientPrivilege
+
+
 class VectorServer:
     """The server that tables of vectors are on: the connection of searches, and the log that they are derived of."""
 
@@ -34,24 +37,28 @@ class VectorServer:
                 self._prepared = connection
 
     def rows(self, statement: str, values: Sequence[object] = (), *, is_there: bool = False) -> list[tuple[Any, ...]]:
-        """The rows of a query; none where there are no tables yet, unless it says that there are."""
+        """The rows of a query; none where this user has no tables yet, unless it says that there are."""
         with self.errors():
             try:
                 return self.connection().execute(statement.encode(), values).fetchall()
-            except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+            except _NOT_THERE as error:
                 if is_there:
                     raise damaged("another process begins it anew") from error
                 return []
 
 
 class State(NamedTuple):
-    """Where a model's vectors are, and how far: the table's number, and the schema of pgvector's types ("": none)."""
+    """Where a model's vectors are, and how far: the table's number, and the schema of pgvector's types ("": none).
+
+    `stamp` is another one after every change.
+    """
 
     number: int
     extension: str
     last: int
     mark: str
     vectors: int
+    stamp: str
 
     def bytes_of(self, column: str) -> str:
         """The half floats of a column, the highest byte of each first."""
@@ -81,7 +88,8 @@ class VectorTables:
     def state(self) -> State | None:
         """Where they are; None where there are none of these rows, and of these dimensions."""
         found = self._server.rows(
-            "SELECT id, extension, last, mark, vectors FROM vector_models WHERE model = %s AND dimensions = %s",
+            "SELECT id, extension, last, mark, vectors, xmin::text FROM vector_models"
+            " WHERE model = %s AND dimensions = %s",
             (self.model, self.dimensions),
         )
         state = State(*found[0]) if found else None

@@ -35,7 +35,7 @@ MOST_DIMENSIONS = 4000
 """What an HNSW index of half floats can have."""
 
 _BUILD_MEMORY = "256MB"
-"""100,000 vectors and their links; with less, the index is built on disk."""
+"""100,000 vectors; with less, it is built on disk. Helpers would share it in /dev/shm: Docker has 64 MB."""
 
 COLUMNS = "row, project_id, session_id, exchange, ts_ms, kind, origin, vector"
 _TABLE = (
@@ -50,8 +50,8 @@ class PostgresVectorWriter:
     """The writer of a model's vectors within a `with` block; not `is_open` there when another process writes.
 
     What is appended is there for others with the next `commit`. Vectors of other rows, or of other dimensions, are
-    begun anew as soon as the writer is open. A commit that finds another one's work since its own last one is refused:
-    a lock that was lost with its connection so neither doubles nor loses anything.
+    begun anew as soon as the writer is open. A commit that finds any change since its own last one (`stamp`) is
+    refused: so neither a lock that was lost with its connection nor projects that were joined double or lose anything.
 
     Args:
         tables: Of the model.
@@ -62,7 +62,7 @@ class PostgresVectorWriter:
         self._tables, self._most_compared = tables, most_compared
         self._connection: Connection | None = None
         self._number, self._extension, self._count = 0, "", 0
-        self._last, self._mark, self._last_appended = 0, "", 0
+        self._last, self._stamp, self._last_appended = 0, "", 0
         self._waiting: list[tuple[Sequence[Turn], npt.NDArray[Any]]] = []
 
     @property
@@ -114,13 +114,13 @@ class PostgresVectorWriter:
         with self._tables.errors(), connection.transaction():
             done = connection.execute(
                 "UPDATE vector_models SET last = %s, mark = %s, vectors = vectors + %s"
-                " WHERE id = %s AND last = %s AND mark = %s",
-                (last, mark, added, self._number, self._last, self._mark),
-            )
-            if done.rowcount != 1:
+                " WHERE id = %s AND xmin = %s::xid RETURNING xmin::text",
+                (last, mark, added, self._number, self._stamp),
+            ).fetchone()
+            if done is None:
                 raise StoreLockedError("another process has written vectors meanwhile; try again")
             self._copy(connection)
-        self._last, self._mark, self._last_appended = last, mark, last
+        self._last, self._stamp, self._last_appended = last, done[0], last
         self._count += added
         self._waiting.clear()
 
@@ -143,10 +143,10 @@ class PostgresVectorWriter:
             make_tables(connection)
         self._tables.refresh()
         found = self._tables.state
-        if found is None:
+        if found is None or not _is_there(connection, f"vectors_{found.number}"):
             self._begin(connection)
         else:
-            self._number, self._extension, self._last, self._mark, self._count = found
+            self._number, self._extension, self._last, _, self._count, self._stamp = found
         self._last_appended = self._last
 
     def _begin(self, connection: Connection) -> None:
@@ -157,18 +157,20 @@ class PostgresVectorWriter:
         with connection.transaction():
             for (number,) in connection.execute("DELETE FROM vector_models WHERE model = %s RETURNING id", (model,)):
                 connection.execute(f"DROP TABLE IF EXISTS vectors_{number:d}".encode())
-            statement = "INSERT INTO vector_models (model, dimensions, extension) VALUES (%s, %s, %s) RETURNING id"
-            [(self._number,)] = connection.execute(statement, (model, dimensions, self._extension)).fetchall()
+            statement = "INSERT INTO vector_models (model, dimensions, extension) VALUES (%s, %s, %s)"
+            made = connection.execute(f"{statement} RETURNING id, xmin::text", (model, dimensions, self._extension))
+            [(self._number, self._stamp)] = made.fetchall()
             connection.execute(_TABLE.format(number=self._number, kind=kind, more=more).encode())
         self._tables.refresh()
 
     def _add_index(self, connection: Connection) -> None:
-        """The index of many vectors; without it, which is another role's to make, all are compared."""
+        """The index of many vectors; without it (another role's to make, or no room for it) all are compared."""
         name, table = f"vectors_{self._number}_near", f"vectors_{self._number}"
         if self._tables.dimensions > MOST_DIMENSIONS or _is_there(connection, name):
             return
-        with contextlib.suppress(psycopg.errors.InsufficientPrivilege), connection.transaction():
+        with contextlib.suppress(psycopg.Error), connection.transaction():
             connection.execute(f"SET LOCAL maintenance_work_mem = '{_BUILD_MEMORY}'")
+            connection.execute("SET LOCAL max_parallel_maintenance_workers = 0")
             connection.execute(
                 f"CREATE INDEX {name} ON {table} USING hnsw (vector {self._extension}.halfvec_ip_ops)".encode()
             )

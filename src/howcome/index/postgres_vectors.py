@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from howcome.errors import StoreError
 from howcome.index.postgres_query import SCHEMA
 from howcome.index.postgres_vector_tables import VectorServer, VectorTables, is_of
 from howcome.index.turn_vectors import ModelVectors
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
     from howcome.index.turn_vectors import TurnVectors
     from howcome.log.event_log import EventLog
     from howcome.log.postgres import PostgresDatabase
+
+
+_DIFFERS = (
+    f"(SELECT count(*) FROM {SCHEMA}.vectors_{{number}}) <>"  # noqa: S608 - fixed names
+    f" (SELECT count(*) FROM {ROWS}.events WHERE id <= last AND kind IN (0, 1))"
+)
+_UNMARK = "UPDATE vector_models SET mark = '' WHERE id = %s"
 
 
 class PostgresVectors:
@@ -48,13 +56,13 @@ class PostgresVectors:
         found = []
         for number, model, dimensions, last, mark, count, size_bytes in self._server.rows(
             "SELECT id, model, dimensions, last, mark, vectors, "
-            " coalesce(pg_total_relation_size(to_regclass('vectors_' || id)), 0)"
+            " pg_total_relation_size(to_regclass('vectors_' || id))"
             " FROM vector_models ORDER BY model"
         ):
             table = f"{SCHEMA}.vectors_{number}"
-            drop = f"DELETE FROM {SCHEMA}.vector_models WHERE id = {number}; DROP TABLE {table}"  # noqa: S608 - numbers
-            one = ModelVectors(table, model, size_bytes, ("psql", self._server.place, "-c", drop))
-            is_ours = is_of(self._server.log, last, mark)
+            drop = f"DELETE FROM {SCHEMA}.vector_models WHERE id = {number}; DROP TABLE IF EXISTS {table}"  # noqa: S608 - numbers
+            one = ModelVectors(table, model, size_bytes or 0, ("psql", self._server.place, "-c", drop))
+            is_ours = size_bytes is not None and is_of(self._server.log, last, mark)
             one.dimensions, one.count = dimensions, count if is_ours else 0
             one.turns_behind = self._server.log.count_turns_after(last if is_ours else 0)
             found.append(one)
@@ -63,22 +71,40 @@ class PostgresVectors:
     def give_up_broken(self) -> list[str]:
         """Counts the vectors; what is wrong where they are not as many as the turns, and are made anew next."""
         found = []
-        for number, model in self._server.rows("SELECT id, model FROM vector_models WHERE mark <> ''"):
-            statement = (
-                f"UPDATE vector_models SET mark = '' WHERE id = {number:d}"  # noqa: S608 - a number
-                f" AND (SELECT count(*) FROM vectors_{number:d}) <>"
-                f" (SELECT count(*) FROM {ROWS}.events WHERE id <= last AND kind IN (0, 1)) RETURNING vectors"
-            )
-            if self._server.rows(statement):
-                found.append(f"the vector index {model} is damaged (it has not as many vectors as there are turns)")
+        for number, model, is_gone in self._server.rows(
+            "SELECT id, model, to_regclass('vectors_' || id) IS NULL FROM vector_models WHERE mark <> ''"
+        ):
+            is_broken = "true" if is_gone else _DIFFERS.format(number=number)
+            if self._server.rows(f"SELECT 1 FROM vector_models WHERE id = %s AND {is_broken}", (number,)):  # noqa: S608
+                self._server.rows(f"{_UNMARK} AND {is_broken} RETURNING 1", (number,))
+                what = "its table is gone" if is_gone else "it has not as many vectors as there are turns"
+                found.append(f"the vector index {model} is damaged ({what})")
         return found
 
+    def refused(self) -> str:
+        """What the owner of the tables has to run before this user may read them all; "" where it may."""
+        is_not = self._server.rows(
+            "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace(%s) AND relkind = 'r'"
+            " AND relname ~ '^vector(_models|s_[0-9]+)$' AND NOT has_table_privilege(oid, 'SELECT') LIMIT 1",
+            (SCHEMA,),
+        )
+        rights = f"SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {SCHEMA}"
+        return f"GRANT {rights} TO {self._server.rows('SELECT quote_ident(current_user)')[0][0]}" if is_not else ""
+
     def move(self, joined: int, kept: int) -> None:
-        """Makes the vectors of a project another's, which it became a part of."""
+        """Makes the vectors of a project another's, which it became a part of; where that fails, all are made anew.
+
+        What a writer has not committed yet is refused then: it may be of the project that is no more.
+        """
         for (number,) in self._server.rows("SELECT id FROM vector_models"):
-            with self._server.errors():
-                statement = f"UPDATE vectors_{number:d} SET project_id = %s WHERE project_id = %s"  # noqa: S608
-                self._server.connection().execute(statement.encode(), (kept, joined))
+            try:
+                with self._server.errors(), self._server.connection().transaction():
+                    execute = self._server.connection().execute
+                    execute(f"UPDATE vector_models SET mark = mark WHERE id = {number:d}".encode())  # noqa: S608
+                    statement = f"UPDATE vectors_{number:d} SET project_id = %s WHERE project_id = %s"  # noqa: S608
+                    execute(statement.encode(), (kept, joined))
+            except StoreError:
+                self._server.rows(f"{_UNMARK} RETURNING 1", (number,))
 
 
 if TYPE_CHECKING:

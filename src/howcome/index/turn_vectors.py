@@ -97,5 +97,8 @@ class TurnVectors(Protocol):
     def give_up_broken(self) -> list[str]:
         """Reads all of them; what is wrong with those that are not as they were written, and are made anew next."""
 
+    def refused(self) -> str:
+        """The command by which its owner lets this user read them; "" where it may."""
+
     def move(self, joined: int, kept: int) -> None:
         """Makes the vectors of a project another's, which it became a part of."""
