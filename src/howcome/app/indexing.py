@@ -179,6 +179,10 @@ class Indexing:
         """Whether a memory has no vector of a model."""
         return bool(self._store.memory_vectors.without(model, 1))
 
+    def vectors_refused(self) -> str:
+        """What a server's owner has to run before its vectors can be read here; "" where they can."""
+        return self._store.turn_vectors.refused()
+
     def vectors(self) -> list[ModelVectors]:
         """What there is of vectors, by model; no model is loaded."""
         return self._store.turn_vectors.held()

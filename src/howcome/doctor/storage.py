@@ -370,8 +370,15 @@ def _looked_at(app: App, machine: Machine) -> list[Finding]:
         )
         return [Finding("warning", "server", what, remedy)]
     held = counted(app.health.counts()["events"], "event")
-    broken = [Finding("warning", "vectors", f"{what}: search is by words only", EMBED) for what in app.index.verify()]
-    return [
-        Finding("ok", "server", f"{place} answers: {kind}; {held}"),
-        *(broken or vector_findings(app, machine.settings)),
-    ]
+    if grant := app.index.vectors_refused():
+        what = "this user may not read the vectors on the server: search is by words only"
+        vectors = [Finding("warning", "vectors", what, f"{grant}  # as the owner of the tables")]
+    else:
+        vectors = _vectors_of(app, machine)
+    return [Finding("ok", "server", f"{place} answers: {kind}; {held}"), *vectors]
+
+
+def _vectors_of(app: App, machine: Machine) -> list[Finding]:
+    problems = [f"{what}: search is by words only" for what in app.index.verify()]
+    broken = [Finding("warning", "vectors", what, EMBED) for what in problems]
+    return broken or vector_findings(app, machine.settings)
