@@ -27,6 +27,7 @@ from timing import middle, share
 sys.path.append(str(Path(__file__).parents[1]))
 
 from tests import postgres_servers
+from tests.batches import Transcript
 
 if TYPE_CHECKING:
     from bench import Bench
@@ -39,6 +40,7 @@ WARMING = 10
 LEAST_SHARED = 0.8
 MOST_POINTS = 2
 CLIENTS, APPEND_S, BATCH = (1, 8, 20), 5.0, 50
+VECTOR_SIZES, PIECE, LEAST_RECALL = (20_000, 100_000), 500, 0.97
 _APPENDING = """
 import sys, time
 from tests.batches import Transcript
@@ -70,8 +72,67 @@ def run(bench: Bench) -> None:
         if sets:
             _quality(bench, name, sets)
         else:
+            _vectors(bench, name)
             _appends(bench, name)
             _speed(bench, name)
+
+
+def _vectors(bench: Bench, name: str) -> None:
+    """The vectors of turns there: what writing costs, how long a search takes, and how many of the nearest it finds."""
+    import numpy as np
+
+    from howcome.store.postgres import PostgresStore
+    from vectors import ASKED, DIMENSIONS, EVERYTHING, QUESTIONS, Source, turns_of
+
+    figure, source, dsn, rows = (
+        bench.report.figure,
+        Source(bench.options.seed),
+        postgres_servers.fresh_database(name),
+        0,
+    )
+    queries, kept = source.vectors(QUESTIONS), np.empty((0, DIMENSIONS), np.float32)
+    store = PostgresStore(os.path.join(bench.root, f"vectors-{name}"), dsn)
+    transcript = Transcript(store)
+    for size in VECTOR_SIZES:
+        new = source.vectors(size - rows)
+        transcript.say(*(str(number) for number in range(size - rows)))
+        title, started = f"{name}, {size:,} vectors", time.perf_counter()
+        with store.turn_vectors.writer("invented", DIMENSIONS) as writer:
+            for first in range(rows, size, PIECE):
+                writer.append(turns_of(first, first + PIECE), new[first - rows : first - rows + PIECE])
+                writer.commit(first + PIECE)
+            written_s = time.perf_counter() - started
+        whole_s = time.perf_counter() - started
+        figure(
+            f"{title}: written",
+            (size - rows) / written_s,
+            "/s",
+            note=f"(index made in {whole_s - written_s:.1f} s, {_load()})",
+        )
+        kept, rows = np.concatenate([kept, new.astype(np.float16).astype(np.float32)]), size
+        [held] = store.turn_vectors.held()
+        figure(f"{title}: size", held.size_bytes / 1e6, "MB")
+        index, near = store.turn_vectors.open("invented", DIMENSIONS), queries @ kept.T
+        for limit in (10, 200):
+            best = np.argpartition(-near, limit, axis=1)[:, :limit] + 1
+            for asked, wanted in ASKED.items():
+                wall, busy, found = [], [], []
+                for query in queries:
+                    started, before = time.perf_counter(), _busy_s(store.index.server())
+                    found.append({hit.row for hit in index.search(query, wanted, limit)})
+                    wall.append((time.perf_counter() - started) * 1000)
+                    busy.append((_busy_s(store.index.server()) - before) * 1000)
+                assert all(len(one) == limit for one in found)
+                note = (
+                    f"(p95 {share(wall, 0.95):.1f}; processors {middle(busy):.1f}, {share(busy, 0.95):.1f}; {_load()})"
+                )
+                figure(f"{title}: {limit} of {asked}, median", middle(wall), "ms", note=note)
+                if wanted is EVERYTHING:
+                    right = sum(len(one & set(nearest.tolist())) for one, nearest in zip(found, best, strict=True))
+                    least = LEAST_RECALL if limit == 10 else None
+                    figure(f"{title}: recall@{limit} against exact", right / limit / len(queries), least=least)
+    store.close()
+    postgres_servers.drop_database(dsn)
 
 
 def _appends(bench: Bench, name: str) -> None:
@@ -128,12 +189,8 @@ class _Server:
         self.index = PostgresSearchIndex(lambda: self.connection, app.store.log)
 
     def busy_s(self) -> float:
-        """What this thread and the server's process have worked: a machine that does other things changes it little."""
-        try:
-            with open(f"/proc/{self.connection.info.backend_pid}/schedstat", encoding="ascii") as stream:
-                return time.thread_time() + int(stream.read().split()[0]) / 1e9
-        except OSError:
-            return time.thread_time()
+        """What this thread and the server's process have worked."""
+        return _busy_s(self.connection)
 
     def end(self) -> None:
         """Takes the database away."""
@@ -163,6 +220,15 @@ def _beside(bench: Bench, title: str, app: App, server: _Server, questions: list
         figure(f"{title}, {way}: median", middle(clock), "ms", note=f"(processors {middle(busy):.1f}, {_load()})")
         figure(f"{title}, {way}: p95", share(clock, 0.95), "ms", note=f"(processors {share(busy, 0.95):.1f})")
     figure(f"{title}: overlap@{LIMIT}", mean(shared), least=LEAST_SHARED, note=f"({len(shared)} questions)")
+
+
+def _busy_s(connection: psycopg.Connection) -> float:
+    """What this thread and a connection's process have worked: a machine that does other things changes it little."""
+    try:
+        with open(f"/proc/{connection.info.backend_pid}/schedstat", encoding="ascii") as stream:
+            return time.thread_time() + int(stream.read().split()[0]) / 1e9
+    except OSError:
+        return time.thread_time()
 
 
 def _load() -> str:

@@ -24,7 +24,7 @@
 | crowd   | processes that ingest and ask at the same time: errors, lost |
 | secrets | redaction: MB/s with either engine, set-up, the worst lines |
 | scale   | warm searches of 100,000 invented events (`--events`), by words and by meaning; turns embedded |
-| postgres | search on PostgreSQL servers beside the same store's own index: time, size, the same answers |
+| postgres | PostgreSQL servers: vectors (time, recall, rows/s), appends, search beside the store's own index |
 | vectors | the vector index at 10,000 to 1,000,000 rows (0.9 GB): time, recall against exact, what writing costs |
 
 Processes are timed in turn with their base in one loop, so read ratios and medians: single times depend on what else

@@ -87,6 +87,14 @@ class Source:
         return self._chance.standard_normal((count, DIMENSIONS), np.float32) @ self._directions
 
 
+def turns_of(start: int, stop: int) -> list[Turn]:
+    """The turns behind one row, up to another."""
+    return [
+        Turn(row, row // 20, row, row % PROJECTS, row, row % 2, row % 3, text="", before=None)
+        for row in range(start + 1, stop + 1)
+    ]
+
+
 def _grow(index: VectorIndex, source: Source, start: int, stop: int) -> tuple[float, float]:
     """Writes rows up to `stop`, a commit a piece: rows a second, the median commit."""
     from howcome.index.vector_writer import VectorWriter
@@ -94,10 +102,7 @@ def _grow(index: VectorIndex, source: Source, start: int, stop: int) -> tuple[fl
     seconds, commits = 0.0, []
     for first in range(start, stop, PIECE):
         vectors = source.vectors(PIECE)
-        turns = [
-            Turn(row, row // 20, row, row % PROJECTS, row, row % 2, row % 3, text="", before=None)
-            for row in range(first + 1, first + PIECE + 1)
-        ]
+        turns = turns_of(first, first + PIECE)
         started = time.perf_counter()
         with VectorWriter(index) as writer:
             writer.append(turns, vectors)

@@ -28,7 +28,16 @@ from howcome.settings import read_settings
 
 WITHOUT_PACKAGES = """
 import sys
-sys.modules.update(dict.fromkeys(("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers", "fastembed")))
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name in ("numpy", "onnx", "onnxruntime", "safetensors", "tokenizers", "fastembed"):
+            return None
+        return super().find_spec(name, path, target)
+
+sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 """
 """As in an environment where the extra was not installed: neither found nor imported."""
 

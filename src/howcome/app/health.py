@@ -35,7 +35,7 @@ class Health:
     def place(self) -> tuple[str, str, tuple[int, int], str]:
         """Where the rows are, as people are told; this machine's folder for all else; bytes; the engine.
 
-        The bytes are those of the rows, and of the words' index where that is not in the folder.
+        The bytes are those of the rows, and of the indexes (words, vectors) where those are not in the folder.
         """
         sizes = self._store.size_bytes, self._store.server_index_bytes
         return self._store.place, self._store.folder, sizes, self._store.describe()

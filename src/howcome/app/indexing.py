@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import suppress
 
 from howcome.domain.stored import Filter, Scope
-from howcome.errors import IndexDamagedError, StoreError
+from howcome.errors import IndexDamagedError, ProviderError, StoreError, StoreLockedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from howcome.app.models import Models
-    from howcome.index.vector_files import VectorFolder
+    from howcome.index.turn_vectors import ModelVectors
     from howcome.settings import Settings
     from howcome.store.base import Store
 
 INDEX_EVERY_CHARS = 4 << 20
 """During an import new rows are made searchable this often; each commit of the index costs some 50 ms."""
+
+WAIT_S, STALLED_S = 0.5, 120.0
+"""How often another process that embeds is looked at, and how long it may do nothing: an endpoint may be slow."""
 
 COMMANDS_S = 0.5
 """A hook that finds the commands of a whole history new leaves most of them to the next, and to the worker."""
@@ -90,9 +92,7 @@ class Indexing:
 
     def verify(self) -> list[str]:
         """Reads all that is derived from the rows (1 GB a second): what is wrong with it, and is made anew next."""
-        from howcome.index.vector_files import give_up_broken
-
-        return self._store.verify_indexes() + give_up_broken(os.path.join(self._store.folder, "index"))
+        return self._store.verify_indexes() + self._store.turn_vectors.give_up_broken()
 
     def count(self) -> int:
         """How many events it holds."""
@@ -115,13 +115,14 @@ class Indexing:
         """
         models = self._models
         vectors = models.open_vectors(build=True, threads=threads)
-        if vectors is None or models.embedder is None or models.vector_index is None:
+        if vectors is None or models.embedder is None:
             return None
-        from howcome.index.vector_writer import VectorWriter
         from howcome.ingest.embedding import embed_new_memories, embed_new_turns
+        from howcome.log.event_log import ensure_marks
 
-        prefix = models.passage_prefix
-        with VectorWriter(models.vector_index) as writer:
+        ensure_marks(self._store.log)
+        prefix, name = models.passage_prefix, models.name_of(models.embedder)
+        with self._store.turn_vectors.writer(name, models.embedder.dimensions) as writer:
             if not writer.is_open:
                 return None
             added = embed_new_turns(self._store, models.embedder, writer, deadline, on_progress, prefix)
@@ -130,23 +131,58 @@ class Indexing:
         vectors.refresh()
         return added
 
+    def embed_all(
+        self, *, threads: int = 1, on_progress: Callable[[int], None] | None = None, patience_s: float = STALLED_S
+    ) -> int:
+        """Embeds until every turn has a vector, and waits for another process that is at it; how many were done here.
+
+        `on_progress` is told how many turns were done each time, also by the other one.
+
+        Raises:
+            ProviderError: nothing embeds here, or it failed.
+            StoreLockedError: the other process has done none for `patience_s` seconds.
+        """
+        done, left, moved_s = 0, self.turns_to_embed(), time.monotonic()
+        if left is None:
+            raise ProviderError("nothing embeds here")
+        while True:
+            added = self.embed(threads=threads, on_progress=on_progress)
+            done, before, left = done + (added or 0), left, self.turns_to_embed() or 0
+            if not left:
+                return done
+            if left != before:
+                moved_s = time.monotonic()
+            elif time.monotonic() - moved_s > patience_s:
+                raise StoreLockedError(f"another process holds the vectors and has made none for {patience_s:.0f} s")
+            if added is None:
+                if on_progress is not None:
+                    on_progress(max(0, before - left))
+                time.sleep(WAIT_S)
+
+    @property
+    def has_worker(self) -> bool:
+        """Whether workers of sessions make what is missing; a store on a server has none."""
+        return self._store.has_worker
+
     def turns_to_embed(self) -> int | None:
         """How many turns are to be embedded; None when nothing embeds."""
         self._models.open_vectors(build=True)
-        index = self._models.vector_index
-        return None if index is None else self.turns_without(index.model)
+        embedder = self._models.embedder
+        return None if embedder is None else self.turns_without(self._models.name_of(embedder))
 
     def turns_without(self, model: str) -> int:
         """How many turns have no vector of a model, as far as can be told without loading it."""
-        held = [each.turns_behind for each in self.vector_folders() if each.model == model]
+        held = [each.turns_behind for each in self.vectors() if each.model == model]
         return held[0] if held else self._store.log.count_turns_after(0)
 
     def memories_without(self, model: str) -> bool:
         """Whether a memory has no vector of a model."""
         return bool(self._store.memory_vectors.without(model, 1))
 
-    def vector_folders(self) -> list[VectorFolder]:
-        """What there is of vectors on disk, one a model; no model is loaded."""
-        from howcome.index.vector_files import vector_folders
+    def vectors_refused(self) -> str:
+        """What a server's owner has to run before its vectors can be read here; "" where they can."""
+        return self._store.turn_vectors.refused()
 
-        return vector_folders(os.path.join(self._store.folder, "index"), self._store.log)
+    def vectors(self) -> list[ModelVectors]:
+        """What there is of vectors, by model; no model is loaded."""
+        return self._store.turn_vectors.held()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 
 from howcome.app.clock import now_ms
@@ -12,7 +11,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from howcome.index.vector_index import VectorIndex
     from howcome.learn.meaning import Meaning
     from howcome.providers.base import Embedder
     from howcome.retrieve.vectors import EmbeddedTurns
@@ -31,7 +29,6 @@ class Models:
         self._store, self._settings = store, settings
         self.embedder, self._opener = embedder, opener
         self._has_looked = False
-        self.vector_index: VectorIndex | None = None
         self._vectors: EmbeddedTurns | None = None
 
     def refresh(self) -> None:
@@ -57,9 +54,7 @@ class Models:
         """Whether a search may find something by meaning: where no vector is, a model takes 0.2 s for nothing."""
         if self.embedder is not None or self._settings.embedding != "auto":
             return True
-        from howcome.index.vector_files import has_vectors
-
-        return has_vectors(os.path.join(self._store.folder, "index")) or self._store.memory_vectors.has_any()
+        return self._store.turn_vectors.has_any() or self._store.memory_vectors.has_any()
 
     def open_vectors(self, *, build: bool, threads: int = 1) -> EmbeddedTurns | None:
         """As `vectors`; only who embeds may build the model first, which takes seconds."""
@@ -69,14 +64,16 @@ class Models:
             if self.embedder is None:
                 self.embedder = (self._opener or open_embedder)(self._settings, threads=threads, build=build)
             if self.embedder is not None:
-                from howcome.index.vector_index import VectorIndex
                 from howcome.retrieve.vectors import EmbeddedTurns
 
-                folder, name = os.path.join(self._store.folder, "index"), self.redact(self.embedder.name)
-                self.vector_index = VectorIndex(folder, name, self.embedder.dimensions, self._store.log.mark_at)
+                rows = self._store.turn_vectors.open(self.name_of(self.embedder), self.embedder.dimensions)
                 as_question = self._prepared(self._prefixes[0])
-                self._vectors = EmbeddedTurns(self.embedder, self.vector_index, as_question, self._store.memory_search)
+                self._vectors = EmbeddedTurns(self.embedder, rows, as_question, self._store.memory_search)
         return self._vectors
+
+    def name_of(self, embedder: Embedder) -> str:
+        """Whose vectors an embedder's are, as the store says."""
+        return self.redact(embedder.name)
 
     def redact(self, text: str) -> str:
         """A text as others may see it: what leaves this machine holds no secrets, as what is stored."""

@@ -112,10 +112,8 @@ class Projects:
 
         What searches read must be made anew.
         """
-        from howcome.index.vector_files import move_vectors
-
         if other is None:
             self._store.projects.alias(root, one, now_ms())
             return
         self._store.projects.join(one, other, now_ms())
-        move_vectors(self._store.folder, other, one)
+        self._store.turn_vectors.move(other, one)

@@ -16,8 +16,8 @@ from howcome.cli.declared import argument, click_command, option
 from howcome.cli.progress import tqdm
 from howcome.clients.discover import Found, known_transcripts, named_transcripts, records_in
 from howcome.clients.registry import clients, histories
-from howcome.doctor.facts import vector_facts, waiting
-from howcome.errors import HowcomeError, TranscriptError, UsageError
+from howcome.doctor.facts import making, vector_facts, waiting
+from howcome.errors import HowcomeError, StoreError, TranscriptError, UsageError
 from howcome.ingest.file_pass import FileReport
 from howcome.present.render import counted, in_units, json_line
 from howcome.present.screen import say
@@ -151,13 +151,21 @@ def read_found(
             raise
         finally:  # also when interrupted: what was read must be found
             bar.set_description("indexing")
-            problems += [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
+            problems += _damages(app)
             app.index.finish()
         facts = vector_facts(app, app.settings) if totals["accepted"] else {"state": ""}
         if facts["state"] == "ready" and facts["turns_without_vectors"]:
-            totals["vectors"] = waiting(facts)
+            totals["vectors"] = f"{waiting(facts)}; {making(facts)}"
     totals["seconds"] = round(time.monotonic() - started, 3)
     return totals, problems
+
+
+def _damages(app: App) -> list[str]:
+    """What is wrong with the indexes; where they cannot be looked at now, why."""
+    try:
+        return [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
+    except StoreError as error:  # new rows are to be indexed all the same
+        return [str(error)]
 
 
 def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:
@@ -199,7 +207,7 @@ def print_import_report(report: Report, *, found_any: bool, is_first: bool = Fal
     if report["quarantined"]:
         say(f"{counted(report['quarantined'], 'record')} could not be read: see `howcome status`")
     if "vectors" in report:
-        say(f"Vectors: {report['vectors']}; they are made while sessions run, or now: howcome model embed")
+        say(f"Vectors: {report['vectors']}")
     _print_unknown(report["unknown_files"])
 
 

@@ -46,7 +46,8 @@ def model(
     a model everything works by words. Needs the packages of howcome's extra `semantic`.
 
     embed gives vectors to everything that has none, with whatever embedder the settings name: a running session's
-    server does the same by and by. It can be stopped at any time, and goes on where it was.
+    server does the same by and by, but not for a store on a PostgreSQL server. It can be stopped at any time, and goes
+    on where it was. It waits for another process that is at it, and ends when no turn is without a vector.
 
     \b
     Examples:
@@ -81,9 +82,7 @@ def _embed(settings: Settings, *, as_json: bool) -> None:
             def advance(turns: int) -> None:
                 bar.update(turns)
 
-            done = app.index.embed(threads=os.cpu_count() or 1, on_progress=advance)
-    if done is None:
-        raise ProviderError("another process is writing vectors: it will have done all of them soon")
+            done = app.index.embed_all(threads=os.cpu_count() or 1, on_progress=advance)
     seconds = time.monotonic() - started
     said = f"{done} turns and memories in {seconds:.1f} s; every turn has a vector now"
     report({"embedded": done, "seconds": round(seconds, 3)}, [said], as_json=as_json)

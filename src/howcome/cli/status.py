@@ -187,13 +187,15 @@ def _vectors(facts: dict[str, Any]) -> str:
         is_quote = facts["state"] == "broken"  # an endpoint's or a setting's words; the others are ours
         what = without_secrets(facts["what"]) if is_quote else facts["what"]
         how = " (an option: howcome model)" if facts["state"] == "packages" else ""
-        return f"none: {what}{how}" if not facts["vectors"] else f"{seen.described(facts)}; {what}"
+        missing = "" if facts["by_worker"] or not behind else f"; {seen.waiting(facts)}"
+        return (f"{seen.described(facts)}; {what}" if facts["vectors"] else f"none: {what}{how}") + missing
     if facts["problem"]:
         return f"{without_secrets(facts['problem'])}: howcome model embed"
     if behind is None:
         return "none yet; they are made while sessions run"
     held = seen.described(facts) if facts["vectors"] else "none yet"
-    return f"{held}; {seen.waiting(facts)}" if behind else held
+    missing = seen.waiting(facts) + ("" if facts["by_worker"] else f": {seen.EMBED}")
+    return f"{held}; {missing}" if behind else held
 
 
 def _memories(counts: dict[str, dict[str, int]]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from howcome.app import App, now_ms
 from howcome.clients.projects import REPOSITORY_FILE, own_settings, project_root
 from howcome.doctor.base import Finding, Level, Machine, extra_remedy, of_store
-from howcome.doctor.facts import described, edit, quoted, vector_facts
+from howcome.doctor.facts import EMBED, described, edit, vector_facts
 from howcome.errors import MissingError, ProviderError
 from howcome.present.render import counted, in_units
 from howcome.providers.embed import BUILDING, RUNNING, EmbeddingStatus, embedding_status
@@ -19,7 +19,7 @@ from howcome.providers.llm import open_adapter, open_graph
 from howcome.redact.second_opinion import MODULE as KINGFISHER
 from howcome.redact.second_opinion import PACKAGE
 from howcome.retrieve.outside import graph_known_as, model_known_as
-from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, INJECT, OFF, current_folder
+from howcome.settings import ACTIVE, CONFIG_NAME, FIELDS, INJECT, OFF, Settings, current_folder
 
 _WORDS = "search is by words only"
 
@@ -42,13 +42,18 @@ def check_embedding(machine: Machine) -> list[Finding]:
 @of_store
 def check_vectors(machine: Machine, app: App) -> list[Finding]:
     """Every turn has a vector of the model that the settings mean; what is left of other models is told."""
-    if machine.settings_problem is not None or machine.settings.embedding == "off":
+    return [] if machine.settings_problem is not None else vector_findings(app, machine.settings)
+
+
+def vector_findings(app: App, settings: Settings) -> list[Finding]:
+    """The same of any store; on a server also what this machine cannot make is told."""
+    if settings.embedding == "off":
         return []
-    facts = vector_facts(app, machine.settings)
-    if facts["state"] not in ("ready", "unasked"):  # said by the check of the embedder
-        return []
+    facts = vector_facts(app, settings)
+    if facts["state"] not in ("ready", "unasked") and (facts["by_worker"] or not facts["turns_without_vectors"]):
+        return []  # said by the check of the embedder
     others = [each for each in facts["models"] if each["model"] != facts["model"]]
-    return [_of_current(facts), *(_of_other(machine, each) for each in others)]
+    return [_of_current(facts), *map(_of_other, others)]
 
 
 def _of_current(facts: dict[str, Any]) -> Finding:
@@ -58,13 +63,18 @@ def _of_current(facts: dict[str, Any]) -> Finding:
         return Finding("warning", "vectors", what, "howcome model embed")
     if behind:
         what = f"{counted(behind, 'turn')} without a vector: found by words only until a session's worker embeds them"
-        return Finding("note", "vectors", what, "howcome model embed")
+        if facts["by_worker"]:
+            return Finding("note", "vectors", what, EMBED)
+        what = (
+            f"{counted(behind, 'turn')} on the server without a vector: found by words only, and no worker embeds them"
+        )
+        return Finding("warning", "vectors", what, EMBED)
     return Finding("ok", "vectors", f"every turn has a vector: {described(facts)}")
 
 
-def _of_other(machine: Machine, each: dict[str, Any]) -> Finding:
+def _of_other(each: dict[str, Any]) -> Finding:
     what = f"{in_units(each['size_bytes'])} of vectors of {each['model']}, which is not used now"
-    return Finding("note", "vectors", what, f"rm -r {quoted(os.path.join(machine.home, 'index', each['folder']))}")
+    return Finding("note", "vectors", what, each["removal"])
 
 
 def remedy_of(status: EmbeddingStatus, home: str) -> str:

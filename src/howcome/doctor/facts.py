@@ -26,6 +26,7 @@ COUNTED = 60
 """So many of the last prompts are looked at."""
 
 NEWEST_TRANSCRIPTS = 5
+EMBED = "howcome model embed"
 TURNS_A_SECOND = 53
 """What one core embeds with the local model: docs/evaluation.md, "Speed of search"."""
 
@@ -126,15 +127,16 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
     """What there is of vectors, as JSON values. No model is loaded, no endpoint asked.
 
     `state` is that of `EmbeddingStatus`, or `unasked` for an endpoint; `turns_without_vectors` and `vectors` are of the
-    settings' `model`, None where none is known; `size_bytes` of all `models`. Where there is no vector, or nothing can
-    be embedded, turns are counted only `in_full`: that reads every row.
+    settings' `model`, None where none is known; `size_bytes` of all `models`; `by_worker`: workers make those that are
+    missing. Where they do, and there is no vector, or nothing can be embedded, turns are counted only `in_full`, which
+    reads every row.
     """
     status = EmbeddingStatus("unasked", "an endpoint: `howcome doctor` asks it")
     if settings.embedding != "http":
         status = embedding_status(settings)
-    model, folders = status.model or model_name(settings), app.index.vector_folders()
+    model, folders = status.model or model_name(settings), app.index.vectors()
     current = next((each for each in folders if each.model == model), None)
-    is_counted = in_full or (current is not None and status.state in ("ready", "unasked"))
+    is_counted = in_full or not app.index.has_worker or (current is not None and status.state in ("ready", "unasked"))
     behind = app.index.turns_without(model) if is_counted else None
     return {
         "setting": settings.embedding,
@@ -144,16 +146,22 @@ def vector_facts(app: App, settings: Settings, *, in_full: bool = True) -> dict[
         "dimensions": current.dimensions if current is not None else None,
         "vectors": (current.count if current is not None else 0) if model else None,
         "turns_without_vectors": behind if model else None,
+        "by_worker": app.index.has_worker,
         "problem": current.problem if current is not None else "",
         "size_bytes": sum(each.size_bytes for each in folders),
         "models": [
             {
                 "model": each.model, "dimensions": each.dimensions, "vectors": each.count,
-                "size_bytes": each.size_bytes, "folder": each.name,
+                "size_bytes": each.size_bytes, "folder": each.name, "removal": quoted(*each.removal),
             }
             for each in folders
         ],
     }  # fmt: skip
+
+
+def making(facts: dict[str, Any]) -> str:
+    """What makes vectors that are missing."""
+    return f"they are made {'while sessions run, or now: ' if facts['by_worker'] else 'by: '}{EMBED}"
 
 
 def waiting(facts: dict[str, Any]) -> str:

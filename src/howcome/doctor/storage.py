@@ -10,7 +10,8 @@ from howcome import errors
 from howcome.app import App, DriverMissingError, open_app
 from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, extra_remedy, of_store, update_remedy
-from howcome.doctor.facts import quoted, unknown_to_readers, unread_transcripts
+from howcome.doctor.configuration import vector_findings
+from howcome.doctor.facts import EMBED, quoted, unknown_to_readers, unread_transcripts
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
 from howcome.domain.sources import SET_ASIDE
@@ -369,4 +370,15 @@ def _looked_at(app: App, machine: Machine) -> list[Finding]:
         )
         return [Finding("warning", "server", what, remedy)]
     held = counted(app.health.counts()["events"], "event")
-    return [Finding("ok", "server", f"{place} answers: {kind}; {held}")]
+    if grant := app.index.vectors_refused():
+        what = "this user may not read the vectors on the server: search is by words only"
+        vectors = [Finding("warning", "vectors", what, f"{grant}  # as the owner of the tables")]
+    else:
+        vectors = _vectors_of(app, machine)
+    return [Finding("ok", "server", f"{place} answers: {kind}; {held}"), *vectors]
+
+
+def _vectors_of(app: App, machine: Machine) -> list[Finding]:
+    problems = [f"{what}: search is by words only" for what in app.index.verify()]
+    broken = [Finding("warning", "vectors", what, EMBED) for what in problems]
+    return broken or vector_findings(app, machine.settings)

@@ -8,6 +8,7 @@ import os
 from howcome.errors import IndexDamagedError, StoreLockedError
 from howcome.index.index_files import read_stamp
 from howcome.index.lexical import LexicalIndex
+from howcome.log.event_log import ensure_marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +105,7 @@ class LexicalSearch(LexicalIndex):
 
         if not self._is_current():
             return None
-        last = self._log.last_position()
-        if last and not self._log.mark_at(last):  # rows that came another way than by `append`
-            self._log.renew_marks()
+        ensure_marks(self._log)
         writer = LexicalWriter(self._log, self)
         self._index_writer = writer if writer.open() else None
         return self._index_writer

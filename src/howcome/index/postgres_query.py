@@ -80,6 +80,19 @@ class Known(NamedTuple):
     lexemes: list[str]
 
 
+def conditions(wanted: Filter, *, of_events: bool) -> list[tuple[str, object]]:
+    """What a filter asks of a row beside its scope: each condition with the value that it is bound to."""
+    found: tuple[tuple[str, object], ...] = (
+        ("ts_ms < %s", wanted.before_ms),
+        ("ts_ms >= %s", wanted.since_ms),
+        ("session_id = ANY(%s)", None if wanted.sessions is None else list(wanted.sessions)),
+        ("session_id <> ALL(%s)", list(wanted.without) or None),
+        ("kind = ANY(%s)", _numbers(wanted.kinds, events.KIND_NUMBERS) if of_events else None),
+        ("origin = ANY(%s)", _numbers(wanted.origins, events.ORIGIN_NUMBERS) if of_events else None),
+    )
+    return [(condition, value) for condition, value in found if value is not None]
+
+
 class Select:
     """A SELECT of hits, put together: its conditions, and the values that they are bound to.
 
@@ -94,17 +107,9 @@ class Select:
         self.fields, self._name, self._projects = fields, name, projects
         self._where: list[str] = ["row.project_id = ANY(%s)"]
         self._values: list[object] = [list(projects)]
-        for condition, value in (
-            ("ts_ms < %s", wanted.before_ms),
-            ("ts_ms >= %s", wanted.since_ms),
-            ("session_id = ANY(%s)", None if wanted.sessions is None else list(wanted.sessions)),
-            ("session_id <> ALL(%s)", list(wanted.without) or None),
-            ("kind = ANY(%s)", _numbers(wanted.kinds, events.KIND_NUMBERS) if name == EVENTS else None),
-            ("origin = ANY(%s)", _numbers(wanted.origins, events.ORIGIN_NUMBERS) if name == EVENTS else None),
-        ):
-            if value is not None:
-                self._where.append(condition)
-                self._values.append(value)
+        for condition, value in conditions(wanted, of_events=name == EVENTS):
+            self._where.append(condition)
+            self._values.append(value)
 
     def require(self, terms: Iterable[str]) -> None:
         """Every term must be in one of the texts of the index."""

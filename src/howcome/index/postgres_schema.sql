@@ -36,3 +36,10 @@ CREATE TABLE IF NOT EXISTS exchanges (
 ) WITH (toast_tuple_target = 8160);
 CREATE INDEX IF NOT EXISTS exchanges_said ON exchanges USING gin (said);
 CREATE INDEX IF NOT EXISTS exchanges_did ON exchanges USING gin (did);
+
+-- Vectors of turns: of each model how far they are, and how many. Its table is vectors_ID, made by its writer:
+-- pgvector's type where the server has that (`extension` is the schema of its types), else bytes.
+CREATE TABLE IF NOT EXISTS vector_models (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, model text NOT NULL UNIQUE, dimensions int NOT NULL,
+    extension text NOT NULL, last bigint NOT NULL DEFAULT 0, mark text NOT NULL DEFAULT '', vectors bigint NOT NULL DEFAULT 0
+);

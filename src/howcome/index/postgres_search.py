@@ -21,7 +21,7 @@ from howcome.index.lexical import MAX_ENDING_CHARS, MIN_STEM_CHARS, SCHEMAS
 from howcome.index.postgres_query import SCHEMA, Known, Select, Statement, lexeme
 from howcome.index.postgres_writer import Connection, PostgresWriter, last_of
 from howcome.index.search_index import Search
-from howcome.log.event_log import EventLog
+from howcome.log.event_log import EventLog, ensure_marks
 from howcome.log.postgres import without_nul
 from howcome.log.terms import analyzer
 
@@ -65,7 +65,7 @@ class PostgresSearchIndex:
         self._writer: PostgresWriter | None = None
 
     # -- the server ------------------------------------------------------------------------------------------------
-    def _server(self) -> Connection:
+    def server(self) -> Connection:
         """The connection; one that was lost is made anew, and what it had locked is not ours any more."""
         if self._opened is None or self._opened.closed:
             self._writer, self._opened = None, self._connect()
@@ -75,13 +75,13 @@ class PostgresSearchIndex:
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with self._errors():
-            return self._server().execute(statement.encode(), [_storable(value) for value in values]).fetchall()
+            return self.server().execute(statement.encode(), [_storable(value) for value in values]).fetchall()
 
     @cached_property
     def _projects(self) -> dict[int, dict[str, int]]:
         """How many documents each project has, by index; nothing where the index is another log's."""
         with self._errors():
-            if last_of(self._server(), self._log) is None:
+            if last_of(self.server(), self._log) is None:
                 return {}
         rows = self._rows("SELECT project_id, events, exchanges FROM projects")
         return {project_id: {EVENTS: events, EXCHANGES: exchanges} for project_id, events, exchanges in rows}
@@ -255,7 +255,7 @@ class PostgresSearchIndex:
     def lag(self) -> int:
         """How many rows the index has not seen yet."""
         with self._errors():
-            return max(0, self._log.last_position() - (last_of(self._server(), self._log) or 0))
+            return max(0, self._log.last_position() - (last_of(self.server(), self._log) or 0))
 
     def catch_up(self, texts: Mapping[int, str] | None = None, *, deadline: float | None = None) -> int | None:
         """Adds the rows that the index does not hold yet; None when another process is at it."""
@@ -299,11 +299,9 @@ class PostgresSearchIndex:
             self._opened.close()
 
     def _take_index(self) -> PostgresWriter | None:
-        server = self._server()
+        server = self.server()
         if self._writer is None:
-            last = self._log.last_position()
-            if last and not self._log.mark_at(last):  # rows that came another way than by `append`
-                self._log.renew_marks()
+            ensure_marks(self._log)
             writer = PostgresWriter(self._log, server)
             self._writer = writer if writer.open() else None
         return self._writer

@@ -53,8 +53,7 @@ class PostgresWriter:
                 return False
             time.sleep(0.01)
         if self._connection.execute("SELECT to_regclass('exchanges')").fetchone() == (None,):
-            with open(_DDL, encoding="utf-8") as stream, self._connection.transaction():
-                self._connection.execute(stream.read().encode())
+            make_tables(self._connection)
         last = last_of(self._connection, self._log)
         self._is_new, self.last_row = last is None, last or 0
         return True
@@ -155,6 +154,13 @@ class PostgresWriter:
         )
         for project_id in sorted({key[0] for key in totals}):
             self._connection.execute(statement.encode(), (project_id, *(totals[project_id, name] for name in names)))
+
+
+def make_tables(connection: Connection) -> None:
+    """Makes the tables that are not there, those of vectors, too: of several clients at once one."""
+    with open(_DDL, encoding="utf-8") as stream, connection.transaction():
+        connection.execute(f"SELECT pg_advisory_xact_lock(hashtextextended('{SCHEMA} tables', 0))")
+        connection.execute(stream.read().encode())
 
 
 def last_of(connection: Connection, log: EventLog) -> int | None:

@@ -20,7 +20,7 @@ from howcome.domain import events
 from howcome.domain.stored import Hit
 from howcome.errors import StoreError
 from howcome.index.vector_files import PREFIX, Head, damaged, read_head
-from howcome.index.vector_snapshot import Snapshot
+from howcome.index.vector_snapshot import Snapshot, unit_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class VectorIndex:
     @_explained
     def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
         """The rows nearest to a query (of any length but 0), best first, equal ones by row; a score is the cosine."""
-        snapshot, unit = self._snapshot(), self._unit(query)
+        snapshot, unit = self._snapshot(), unit_of(query, self.dimensions)
         if limit < 1 or unit is None:
             return []
         chosen = _chosen(snapshot.rows, wanted)
@@ -137,7 +137,7 @@ class VectorIndex:
             IndexDamagedError: the index cannot be used.
             StoreError: the query has not as many dimensions as the vectors, or the index cannot be read now.
         """
-        snapshot, unit = self._snapshot(), self._unit(query)
+        snapshot, unit = self._snapshot(), unit_of(query, self.dimensions)
         chosen = _chosen(snapshot.rows, wanted)
         if unit is None or not snapshot.head.count or (chosen is not None and not len(chosen)):
             return 0.0
@@ -148,20 +148,12 @@ class VectorIndex:
     @_explained
     def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None = None) -> dict[int, float]:
         """What `search` scores some event rows, those that have a vector; turns from `before_ms` on do not count."""
-        snapshot, unit = self._snapshot(), self._unit(query)
+        snapshot, unit = self._snapshot(), unit_of(query, self.dimensions)
         if unit is None:
             return {}
         places = snapshot.places_of(rows)
         scores = snapshot.with_what_follows(unit, places, snapshot.cosines(unit, places), before_ms)
         return dict(zip(snapshot.rows["row"][places].tolist(), scores.tolist(), strict=True))
-
-    def _unit(self, query: FloatVector) -> FloatVector | None:
-        """A question of length 1; None when it has no length."""
-        query = np.asarray(query, np.float32)
-        if query.shape != (self.dimensions,):
-            raise StoreError(f"a question of shape {query.shape} was asked of {self.dimensions} dimensions")
-        length = float(np.linalg.norm(query))
-        return query / np.float32(length) if 0 < length < np.inf else None
 
     @_explained
     def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from howcome.domain import events
+from howcome.errors import StoreError
 from howcome.index.vector_files import damaged, data_path
 
 TYPE_CHECKING = False
@@ -64,6 +65,27 @@ def data_types(dimensions: int) -> dict[str, tuple[np.dtype[Any], tuple[int, ...
         "codes": (np.dtype(np.uint64), (code_words(dimensions),)),
         "values": (np.dtype("<f2"), (dimensions,)),
     }
+
+
+def unit_of(query: FloatVector, dimensions: int) -> FloatVector | None:
+    """A question of length 1; None when it has no length.
+
+    Raises:
+        StoreError: it has another number of dimensions.
+    """
+    query = np.asarray(query, np.float32)
+    if query.shape != (dimensions,):
+        raise StoreError(f"a question of shape {query.shape} was asked of {dimensions} dimensions")
+    length = float(np.linalg.norm(query))
+    return query / np.float32(length) if 0 < length < np.inf else None
+
+
+def with_after(own: FloatVector, after: FloatVector, query: FloatVector) -> FloatVector:
+    """The cosines of vectors with a query of length 1, each with AFTER_WEIGHT of the vector of the turn after it."""
+    both = own.astype(np.float32) + AFTER_WEIGHT * after.astype(np.float32)
+    lengths = np.linalg.norm(both, axis=1)
+    found: FloatVector = np.vecdot(both, query) / np.where(lengths == 0, 1, lengths)
+    return found
 
 
 class Snapshot:
@@ -128,12 +150,8 @@ class Snapshot:
         talking, following = talking[following >= 0], following[following >= 0]
         if not len(talking):
             return cosines
-        own = self.values[places[talking]].astype(np.float32)
-        after = AFTER_WEIGHT * self.values[following].astype(np.float32)
-        both = own + after
-        lengths = np.linalg.norm(both, axis=1)
         found = cosines.copy()
-        found[talking] = np.vecdot(both, query) / np.where(lengths == 0, 1, lengths)
+        found[talking] = with_after(self.values[places[talking]], self.values[following], query)
         return found
 
     def _following(self, places: Array, before_ms: int | None) -> Array:

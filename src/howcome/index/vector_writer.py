@@ -72,17 +72,11 @@ class VectorWriter:
 
     def append(self, turns: Sequence[Turn], vectors: npt.NDArray[np.float32]) -> None:
         """Adds the vectors of turns, in the order of their rows; they are made one long, those of length 0 stay."""
-        vectors = np.asarray(vectors, np.float32)
-        if vectors.shape != (len(turns), self._index.dimensions) or not np.isfinite(vectors).all():
-            raise StoreError(f"{len(turns)} turns have vectors of shape {vectors.shape}, or such with no finite length")
+        values = halves(turns, vectors, self._index.dimensions, self._last_appended)
         if not turns:
             return
         columns = ((t.row, t.session_id, t.exchange, t.project_id, t.ts_ms, t.kind, t.origin, b"") for t in turns)
         rows = np.array(list(columns), ROW)
-        if rows["row"][0] <= self._last_appended or (np.diff(rows["row"].astype(np.int64)) <= 0).any():
-            raise StoreError(f"rows up to {self._last_appended} have vectors already, or these are not in order")
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        values = (vectors / np.where(lengths == 0, 1, lengths)).astype("<f2")
         parts: dict[str, Array] = {"rows": rows, "codes": signs(values), "values": values}
         with _explained(self._folder):
             for name, part in parts.items():
@@ -180,6 +174,22 @@ class VectorWriter:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+
+def halves(turns: Sequence[Turn], vectors: npt.NDArray[np.float32], dimensions: int, last_row: int) -> Array:
+    """The vectors of turns behind a row as half floats, made one long; those of length 0 stay.
+
+    Raises:
+        StoreError: they are not as many as the turns, or not in order, or not finite, or of other dimensions.
+    """
+    vectors = np.asarray(vectors, np.float32)
+    if vectors.shape != (len(turns), dimensions) or not np.isfinite(vectors).all():
+        raise StoreError(f"{len(turns)} turns have vectors of shape {vectors.shape}, or such with no finite length")
+    if (np.diff([last_row, *(turn.row for turn in turns)]) <= 0).any():
+        raise StoreError(f"rows up to {last_row} have vectors already, or these are not in order")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    found: Array = (vectors / np.where(lengths == 0, 1, lengths)).astype("<f2")
+    return found
 
 
 def _write_at(descriptor: int, data: bytes, offset: int) -> None:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from howcome.domain.stored import Turn
+    from howcome.index.turn_vectors import VectorWriting
     from howcome.providers.base import Embedder, FloatMatrix
-    from howcome.store.base import Store, VectorWriting
+    from howcome.store.base import Store
 
 TURNS_A_PIECE = 8
 """Some 0.1 s of one core with the local model: what a deadline may be missed by."""

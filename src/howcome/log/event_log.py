@@ -320,3 +320,10 @@ class EventLog:
         )
         values = (session_id, STORED_KINDS.index(kind), order_ms, exchange, *following, limit)
         return self._select(rest, values, with_text=kind == ASSISTANT_TEXT)[::-1]
+
+
+def ensure_marks(log: EventLog) -> None:
+    """Marks rows that came another way than by `append`, so that what is derived of them can be told as theirs."""
+    last = log.last_position()
+    if last and not log.mark_at(last):
+        log.renew_marks()

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from howcome.domain.stored import Filter, Hit
+    from howcome.index.turn_vectors import VectorRows
     from howcome.log.memories import MemorySearch
     from howcome.providers.base import Embedder, FloatVector
-    from howcome.store.base import VectorRows, Vectors
+    from howcome.store.base import Vectors
 
 CACHED_QUESTIONS = 64
 

@@ -9,53 +9,10 @@ from howcome.store.parts import StoreParts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from howcome.domain.stored import Filter, Hit, Turn
-
-    FloatVector: TypeAlias = NDArray[np.float32]
-    FloatMatrix: TypeAlias = NDArray[np.float32]
+    from howcome.domain.stored import Filter, Hit
 
 
 Store: TypeAlias = StoreParts
-
-
-class VectorRows(Protocol):
-    """Vectors of turns as rows, derived from the events' and caught up by row id."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-
-    def search(self, query: FloatVector, wanted: Filter, limit: int) -> list[Hit]:
-        """The rows nearest to a vector, best first; a hit's score is the cosine."""
-
-    def level(self, query: FloatVector, wanted: Filter) -> float:
-        """The mean cosine of the rows that are wanted, or of enough of them."""
-
-    def cosines(self, query: FloatVector, rows: Sequence[int], before_ms: int | None) -> dict[int, float]:
-        """The same score for some rows, those that have a vector; nothing from `before_ms` on counts."""
-
-    def lone_sessions(self, session_ids: Iterable[int]) -> set[int]:
-        """Which of the sessions are a single turn."""
-
-    def refresh(self) -> None:
-        """Lets the next search see what was written since."""
-
-
-class VectorWriting(Protocol):
-    """The one that writes vectors now."""
-
-    @property
-    def last_row(self) -> int:
-        """The last event row that was considered: where to go on."""
-
-    def append(self, turns: Sequence[Turn], vectors: FloatMatrix) -> None:
-        """Adds the vectors of turns, in the order of their rows."""
-
-    def commit(self, last_row: int) -> None:
-        """Makes what was appended last; the next pass goes on behind `last_row`."""
 
 
 class Vectors(Protocol):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
     from howcome.index.search_index import SearchIndex
+    from howcome.index.turn_vectors import TurnVectors
     from howcome.log.answers import Answers
     from howcome.log.code_graph import CodeGraph
     from howcome.log.commands import Commands
@@ -41,6 +42,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "purging": ("log.purging", "Purging", ()),
     "candidates": ("log.distilled", "Candidates", ()),
     "memory_vectors": ("log.distilled", "MemoryVectors", ()),
+    "turn_vectors": ("index.file_vectors", "VectorFiles", ("log",)),
     "retention": ("log.retention", "Retention", ()),
     "consolidated": ("log.consolidated", "Consolidated", ()),
     "in_step": ("log.distilled", "InStep", ()),
@@ -66,6 +68,9 @@ class StoreParts:
     path: str
     """A place in that folder, which its name is of."""
 
+    has_worker: ClassVar[bool] = True
+    """Whether the workers of sessions keep up what is derived of it."""
+
     late: ClassVar[Mapping[str, tuple[str, str, tuple[str, ...]]]] = _LATE
     _writer: BatchWriter
     quarantine: Quarantine
@@ -74,6 +79,7 @@ class StoreParts:
     purging: Purging
     candidates: Candidates
     memory_vectors: MemoryVectors
+    turn_vectors: TurnVectors
     in_step: InStep
     consolidated: Consolidated
     retention: Retention
@@ -122,7 +128,7 @@ class StoreParts:
 
     @property
     def server_index_bytes(self) -> int:
-        """What the words' index takes where no folder of ours holds it."""
+        """What the words' index and the vectors take where no folder of ours holds them."""
         return 0
 
     @property

@@ -39,10 +39,12 @@ _CHECKS = {
 class PostgresStore(StoreParts):
     """A store on a server; several machines may use it at once. `folder` is for what is derived of it here."""
 
+    has_worker: ClassVar = False
     late: ClassVar = {
         **StoreParts.late,
         "_writer": ("log.postgres_log", "PostgresBatchWriter", ()),
         "purging": ("store.postgres", "PostgresPurging", ()),
+        "turn_vectors": ("index.postgres_vectors", "PostgresVectors", ("log", "index")),
     }
 
     def __init__(
@@ -94,7 +96,7 @@ class PostgresStore(StoreParts):
 
     @property
     def server_index_bytes(self) -> int:
-        """What the words' index takes there."""
+        """What the words' index and the vectors take there."""
         return self._bytes_in(SEARCHED)
 
     def _bytes_in(self, schema: str) -> int:
