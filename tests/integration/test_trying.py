@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.integration.test_bites import CWD, decided, said
 from tests.processes import run
 
@@ -37,3 +38,11 @@ def test_what_is_held_back_says_why(decided: Path) -> None:
     assert "too-weak: it holds too few" in shown
     assert run("try").returncode == 2
     assert run("try", "what was it?", "--project", "nowhere").returncode == 2
+
+
+@pytest.mark.usefixtures("decided")
+def test_a_folder_of_which_nothing_is_stored_is_said(tmp_path: Path) -> None:
+    """No traceback."""
+    done = run("try", "why NATS?", "--project", str(tmp_path))
+    assert done.returncode == 2
+    assert "Nothing is stored of this project yet" in done.stderr

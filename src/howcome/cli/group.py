@@ -53,7 +53,7 @@ class Sections(click.Group):
 
             words = list(takewhile(lambda arg: not arg.startswith("-"), args[1:]))
             options = args[len(words) + 1 :]
-            is_search = any(one.startswith("-") and one not in _OF_WHY for one in options)
+            is_search = any(one.startswith("-") and one.partition("=")[0] not in _OF_WHY for one in options)
             if is_search or not was_asked(asked := " ".join(words)):
                 return "search", self.get_command(ctx, "search"), args
             args = [word, asked, *options]

@@ -154,7 +154,10 @@ def try_(
 
     prompt = clean_argument(" ".join(words))
     with open_existing() as app:
-        project_id = scope_of(app, project).project_id
+        scope = scope_of(app, project)
+        if project is not None and is_unknown(scope):
+            raise UsageError(UNKNOWN)
+        project_id = scope.project_id
         folder = os.getcwd() if project is None else dict(app.projects.roots())[project_id or 0]
         payload = {"hook_event_name": PROMPT, "prompt": prompt, "cwd": folder, "session_id": ""}
         reply = prepare(PROMPT, payload, read_settings(os.environ), time.monotonic() + LIMIT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from contextlib import suppress
 
@@ -372,7 +373,8 @@ def _looked_at(app: App, machine: Machine) -> list[Finding]:
     held = counted(app.health.counts()["events"], "event")
     if grant := app.index.vectors_refused():
         what = "this user may not read the vectors on the server: search is by words only"
-        vectors = [Finding("warning", "vectors", what, f"{grant}  # as the owner of the tables")]
+        remedy = f"{shlex.join(('psql', place, '-c', grant))}  # as the owner of the tables"
+        vectors = [Finding("warning", "vectors", what, remedy)]
     else:
         vectors = _vectors_of(app, machine)
     return [Finding("ok", "server", f"{place} answers: {kind}; {held}"), *vectors]

@@ -76,7 +76,7 @@ class PostgresVectors:
         ):
             is_broken = "true" if is_gone else _DIFFERS.format(number=number)
             if self._server.rows(f"SELECT 1 FROM vector_models WHERE id = %s AND {is_broken}", (number,)):  # noqa: S608
-                self._server.rows(f"{_UNMARK} AND {is_broken} RETURNING 1", (number,))
+                self._server.rows(f"{_UNMARK} AND {is_broken} RETURNING 1", (number,))  # nothing of who only reads
                 what = "its table is gone" if is_gone else "it has not as many vectors as there are turns"
                 found.append(f"the vector index {model} is damaged ({what})")
         return found
@@ -104,7 +104,8 @@ class PostgresVectors:
                     statement = f"UPDATE vectors_{number:d} SET project_id = %s WHERE project_id = %s"  # noqa: S608
                     execute(statement.encode(), (kept, joined))
             except StoreError:
-                self._server.rows(f"{_UNMARK} RETURNING 1", (number,))
+                with self._server.errors():
+                    self._server.connection().execute(_UNMARK.encode(), (number,))
 
 
 if TYPE_CHECKING:

@@ -96,8 +96,7 @@ def recall(
     for item in kept:
         verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if _is_weak(item, threshold) else verdicts.OWN)
     kept = [item for item in kept if asked is not None or not item.memory.is_asleep]
-    kept = [item for item in kept if not _is_weak(item, threshold) and _is_pushed(store, item.memory, session)]
-    kept = _latest(kept)
+    kept = _latest([one for one in kept if not _is_weak(one, threshold) and _is_pushed(store, one.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}

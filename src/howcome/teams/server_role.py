@@ -19,7 +19,19 @@ from howcome.errors import StoreError
 if TYPE_CHECKING:
     from typing import Any
 
-_PLACE = ("host", "hostaddr", "port", "dbname", "sslmode", "sslrootcert")
+_PLACE = (
+    "service",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "sslmode",
+    "sslrootcert",
+    "channel_binding",
+    "target_session_attrs",
+)
+"""What says where a database is; the rest is the owner's own."""
+
 SCHEMA, ROLE = "howcome_team", "howcome_team_server"
 VERSION = 1
 _LOCK = 0x686F77636F6D65 + 1  # who migrates a team's database holds this advisory lock
@@ -49,7 +61,7 @@ def connect(dsn: str) -> psycopg.Connection[Any]:
 def server_dsn(dsn: str) -> str:
     """The same database for the server's role, without a password or a key of its owner's."""
     parts = conninfo_to_dict(dsn)
-    return make_conninfo("", user=ROLE, **{name: parts[name] for name in _PLACE if name in parts})
+    return make_conninfo("", user=ROLE, **{name: part for name, part in parts.items() if name in _PLACE})
 
 
 def migrate(owner: psycopg.Connection[Any]) -> str:
