@@ -29,34 +29,15 @@ if TYPE_CHECKING:
 
 ROUNDS, WAIT_S = of(4, 6), 30
 EVERY = of(8, 1)
-"""Of a batch's statements every one is met, or every fourth."""
+"""Of a batch's statements every one is met, or every eighth."""
 
 STOPPING = """
 import sys
-import psycopg
 from tests.batches import Transcript
 from howcome.store.postgres import PostgresStore
+from tests.stopping import Stopping
 
-class Stopping(psycopg.ClientCursor):
-    left = int(sys.argv[4])
-
-    def _meet(self):
-        Stopping.left -= 1
-        if Stopping.left == 0:
-            print("here", flush=True)
-            sys.stdin.readline()
-
-    def execute(self, *values, **named):
-        self._meet()
-        return super().execute(*values, **named)
-
-    def executemany(self, *values, **named):
-        self._meet()
-        return super().executemany(*values, **named)
-
-    def copy(self, *values, **named):
-        self._meet()
-        return super().copy(*values, **named)
+Stopping.left = int(sys.argv[4])
 
 store = PostgresStore(sys.argv[1], sys.argv[2])
 transcript = Transcript(store, f"/t/{sys.argv[3]}.jsonl", session=f"s{sys.argv[3]}")

@@ -53,27 +53,12 @@ with open_app(settings, embedder=Slow()) as app:
 
 STOPPING = """
 import sys, time
-import psycopg
 from tests.hashing import HashingEmbedder
 from howcome.app import open_app
 from howcome.settings import read_settings
+from tests.stopping import Stopping
 
-class Stopping(psycopg.ClientCursor):
-    left = int(sys.argv[3])
-
-    def _meet(self):
-        Stopping.left -= 1
-        if Stopping.left == 0:
-            print("here", flush=True)
-            sys.stdin.readline()
-
-    def execute(self, *values, **named):
-        self._meet()
-        return super().execute(*values, **named)
-
-    def copy(self, *values, **named):
-        self._meet()
-        return super().copy(*values, **named)
+Stopping.left = int(sys.argv[3])
 
 settings = read_settings({"HOWCOME_HOME": sys.argv[1], "HOWCOME_STORE": sys.argv[2], "HOWCOME_EMBEDDING": "off"})
 with open_app(settings, embedder=HashingEmbedder()) as app:
