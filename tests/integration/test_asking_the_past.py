@@ -135,6 +135,30 @@ def test_a_sentence_that_is_cut_is_not_said_twice(tmp_path: Path) -> None:
     assert len(found) == len(set(found)) > 0
 
 
+def test_what_a_memory_quotes_and_cuts_is_not_said_by_its_exchange(tmp_path: Path) -> None:
+    """The rule stands in the block once."""
+    talk, rule = (
+        Claude("rule", cwd=CWD),
+        "Rule for the sluice gate from now on: never open it while the turbine is running",
+    )
+    asked = talk.user(
+        f"Good. {rule}, always ask the harbour master first, and write down in `gate.log` who asked and when."
+    )
+    done = talk.text(
+        "I added a check to `lock_controller.py`, because the sluice gate may only open with the turbine off."
+    )
+    start = [talk.user("look at the gate"), talk.text("The sluice gate is opened by `lock_controller.py`.")]
+    write(tmp_path / "t" / "rule.jsonl", *start, asked, done, *talk.conversation(5))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        assert app.learn.distillation is not None
+        app.learn.distillation.run()
+        told = lines(app, "which rule did we agree on for the sluice gate and the turbine?")
+    assert sum("from now on: never open" in line for line in told) == 1, told
+
+
 def test_of_an_exchange_s_sentences_the_best_stays_where_a_block_is_full(tmp_path: Path) -> None:
     """What answers best was said first; long sentences behind it must not push it out."""
     talk = Claude("long", cwd=CWD)

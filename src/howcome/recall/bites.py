@@ -60,8 +60,9 @@ MAX_PLACES, PLACE_PARTS, LAST_CALLS = 2, 3, 100
 readers found helpful two were so for these."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
-QUOTED_CHARS, MEMORY_CHARS = 70, 130
-"""Of words that something was done about at least so many are quoted, and more where that leaves room."""
+QUOTED_CHARS, MEMORY_CHARS, BEGUN_CHARS = 70, 130, 45
+"""Of words that something was done about at least so many are quoted, and more where that leaves room. A sentence of
+which BEGUN_CHARS were told was told."""
 
 _WHO = {ORIGIN_USER: "user: ", ORIGIN_ASSISTANT: "agent: "}
 
@@ -173,8 +174,8 @@ class Bites:
 
     def _is_told(self, sentence: str) -> bool:
         """Whether it was said in a line of this block."""
-        said = " ".join(sentence.split()).casefold()
-        return any(said in text for text in self._told)
+        begun = " ".join(sentence.split()).casefold()[:BEGUN_CHARS]  # a memory quotes it, and may cut it
+        return any(begun in text for text in self._told)
 
     def _is_new(self, sentence: str) -> bool:
         """Whether it has words that the prompt has not."""
