@@ -33,7 +33,7 @@ from howcome.log.event_rows import unpack
 from howcome.store.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from howcome.domain.stored import Filter, Scope
@@ -306,6 +306,10 @@ class ToyLog:
         prompts = [one for one in self._own(of.session) if one.event.kind == PROMPT and one.place <= of.place]
         return prompts[-1].position if prompts else None
 
+    def prompts(self, row: int) -> list[int]:
+        """The prompts of an event's session."""
+        return [one.position for one in self._own(self._row(row).session) if one.event.kind == PROMPT]
+
     def answers(self, exchange: int, limit: int, kind: str = SAID) -> list[StoredEvent]:
         if exchange > self.last_position():
             return []
@@ -437,8 +441,16 @@ class ToySessions:
     def named(self, name: str) -> list[int]:
         return [row for row, one in enumerate(self._disk.sessions, 1) if one[0] == name]
 
-    def of_client(self, client: str) -> list[int]:
-        return [row for row, one in enumerate(self._disk.sessions, 1) if one[1] == client]
+    def clients(self) -> dict[str, set[int]]:
+        found: dict[str, set[int]] = {}
+        for row, one in enumerate(self._disk.sessions, 1):
+            found.setdefault(one[1], set()).add(row)
+        return found
+
+    def prompts_around(self, exchange: int, count: int) -> list[int]:
+        prompts = self._log.prompts(exchange)
+        at = prompts.index(exchange)
+        return [*reversed(prompts[max(0, at - count) : at]), *prompts[at + 1 : at + 1 + count]]
 
     def of_project(self, project_id: int, asked: Iterable[int]) -> set[int]:
         return {row for row in asked if self._disk.sessions[row - 1][2] == project_id}
@@ -463,7 +475,7 @@ class ToySessions:
         self,
         scope: Scope,
         limit: int,
-        among: Sequence[int] | None = None,
+        among: Collection[int] | None = None,
         since_ms: int = 0,
         before_ms: int | None = None,
     ) -> list[SessionSummary]:
@@ -479,9 +491,6 @@ class ToySessions:
                 columns = (row, name, client, self._disk.root(project), min(times), max(times), len(held))
                 found.append(SessionSummary((*columns, prompt.excerpt)))
         return sorted(found, key=lambda one: (-one.last_ms, -one.row))[:limit]
-
-    def clients(self) -> list[str]:
-        return sorted({client for _, client, _ in self._disk.sessions})
 
     def steps(self, name: str, before_ms: int | None = None) -> int:
         del name, before_ms

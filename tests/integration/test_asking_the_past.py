@@ -237,3 +237,24 @@ def test_the_reason_in_a_plan_is_told_to_who_asks(tmp_path: Path) -> None:
         assert any(
             "authority of the port" in line for line in lines(app, "why did we keep camera pictures thirty days?")
         )
+
+
+def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> None:
+    """A question finds where a thing came up; the answer that followed is told with it, chatter beside it is not."""
+    talk = Claude("sluice", cwd=CWD)
+    turns = [
+        talk.user("why does the sluice gate stay open at night?"),
+        talk.text("The log of the sluice gate shows that it stays open for an hour after each high tide at night."),
+        talk.user("what can we do about the gate?"),
+        talk.text("`pump.py` must not wait longer than ten minutes, because it runs dry after twelve."),
+        talk.user("now the weather page"),
+        talk.text("The weather page reads `forecast.json`, because the station has no clock."),
+    ]
+    write(tmp_path / "t" / "sluice.jsonl", *turns)
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        told = lines(app, "didn't we look into the sluice gate staying open at night? what came of it")
+    assert any("ten minutes" in line for line in told)
+    assert not any("weather" in line for line in told)

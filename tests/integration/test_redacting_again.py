@@ -146,7 +146,7 @@ def test_rows_that_new_rules_wrote_meanwhile_become_one_with_the_old(old: list[P
     assert_clean(store_folder)
     with app_of(store_folder) as app:
         assert len(app.store.sessions.named(SESSION)) == 2
-        [session] = set(app.store.sessions.named(SESSION)) & set(app.store.sessions.of_client("claude-code"))
+        [session] = set(app.store.sessions.named(SESSION)) & app.store.sessions.clients()["claude-code"]
         assert any("winch" in event.excerpt for event in app.store.log.session(session))
         assert len([root for _, root in app.store.projects.roots() if "redacted" in root]) == 1
 

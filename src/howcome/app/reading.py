@@ -70,12 +70,12 @@ class Reading:
     ) -> list[SessionSummary]:
         """The latest sessions of a scope (of a client, or with a subagent), the newest first, as before a moment."""
         sessions = self._store.sessions
-        among = None if agent is None else sessions.of_client(agent) or sessions.of_agent(agent)
+        among = None if agent is None else sessions.clients().get(agent) or sessions.of_agent(agent)
         return sessions.recent(scope, limit, among, since_ms, before_ms)
 
     def agents(self) -> list[str]:
         """The agents that sessions are of."""
-        return self._store.sessions.clients()
+        return list(self._store.sessions.clients())
 
     def is_of_agent(self, agent: str) -> bool:
         """Whether anything here is of an agent: a session, a part of one, or a memory."""

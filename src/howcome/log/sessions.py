@@ -16,7 +16,7 @@ from howcome.log.memory_rows import EVENT_OF
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from howcome.domain.stored import Scope
     from howcome.domain.verdicts import KeptVerdict
@@ -82,19 +82,18 @@ class Sessions:
         sql = "SELECT id FROM sessions WHERE id IN (SELECT value FROM json_each(?)) AND project_id = ?"
         return {row[0] for row in self._db.rows(sql, (json.dumps(list(asked)), project_id))}
 
-    def of_client(self, client: str) -> list[int]:
-        """Row ids of the sessions of one client."""
-        return [row[0] for row in self._db.rows("SELECT id FROM sessions WHERE client = ?", (client,))]
-
     def of_agent(self, agent_id: str) -> list[int]:
         """Row ids of the sessions in which a subagent of this id worked; all events are read (1 ms a thousand)."""
         return [
             row[0] for row in self._db.rows("SELECT DISTINCT session_id FROM events WHERE agent_id = ?", (agent_id,))
         ]
 
-    def clients(self) -> list[str]:
-        """The clients that sessions are of."""
-        return [row[0] for row in self._db.rows("SELECT DISTINCT client FROM sessions ORDER BY client")]
+    def clients(self) -> dict[str, set[int]]:
+        """The sessions (row ids) of each client, by the names of these."""
+        found: dict[str, set[int]] = {}
+        for client, row in self._db.rows("SELECT client, id FROM sessions ORDER BY client"):
+            found.setdefault(client, set()).add(row)
+        return found
 
     def since_prompt(self, name: str, before_ms: int | None = None) -> tuple[int, int, int]:
         """When something was typed last in a session (the client's id), how many tools were called since, and how often
@@ -137,7 +136,7 @@ class Sessions:
         self,
         scope: Scope,
         limit: int,
-        among: Sequence[int] | None = None,
+        among: Collection[int] | None = None,
         since_ms: int = 0,
         before_ms: int | None = None,
     ) -> list[SessionSummary]:
@@ -183,6 +182,16 @@ class Sessions:
 
         asked = row(USER_PROMPT, ORIGIN_USER, "order_ms, id")
         return asked, row(ASSISTANT_TEXT, ORIGIN_ASSISTANT, "order_ms DESC, id DESC")
+
+    def prompts_around(self, exchange: int, count: int) -> list[int]:
+        """The prompts (positions) next to one in its session: at most so many before it, and after it."""
+        sql = (
+            "SELECT id FROM events WHERE session_id = (SELECT session_id FROM events WHERE id = ?1) AND kind = 0"
+            " AND agent_id IS NULL AND (order_ms, id) {} (SELECT order_ms, id FROM events WHERE id = ?1)"
+            " ORDER BY order_ms {}, id {} LIMIT ?2"
+        )
+        ways = (("<", "DESC", "DESC"), (">", "ASC", "ASC"))
+        return [row for way in ways for (row,) in self._db.rows(sql.format(*way), (exchange, count))]
 
     def of_memory(self, row: int) -> dict[str, str]:
         """The events (ids) that bear a memory out, as far as they are here, with their sessions (client's ids)."""

@@ -141,7 +141,7 @@ def _bites(
         told = made.again(exchange, rows[0], len(rows) + more)
         more -= max(0, len(told) - len(rows))
         for row, line in told:
-            found.setdefault(row, []).append(line)
+            found.setdefault(row if row in rows else rows[0], []).append(line)
     return {row: "; also: ".join(lines) for row, lines in found.items()}
 
 

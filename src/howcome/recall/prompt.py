@@ -215,7 +215,7 @@ def _in_bites(
             continue
         verdict.gave(item.candidate.row, bite)
         said.append(bite)
-        said += bites.more(item, bite, settings.recall_limit - len(said))
+        said += bites.more(item, bite, settings.recall_limit - len(said), answered)
         answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
     return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
 

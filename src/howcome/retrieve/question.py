@@ -200,8 +200,7 @@ def _filter(store: Store, question: Question) -> Filter:
     if question.session is not None:
         named = session_by_id(store, question.session)[0]
         sessions = [named] if sessions is None or named in sessions else []
-    if question.agent is not None and question.agent in store.sessions.clients():
-        of_client = set(store.sessions.of_client(question.agent))
+    if question.agent is not None and (of_client := store.sessions.clients().get(question.agent)):
         sessions = sorted(of_client if sessions is None else of_client.intersection(sessions))
     elif question.agent is not None:
         agent_id, of_agent = question.agent, set(store.sessions.of_agent(question.agent))

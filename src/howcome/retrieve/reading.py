@@ -88,7 +88,7 @@ def session_by_id(store: Store, text: str) -> tuple[int, str, str]:
     if len(set(names)) > 1:
         raise NotFoundError(several(text, names))
     rows = {row for row, _, _ in found}
-    clients = [client for client in store.sessions.clients() if rows & set(store.sessions.of_client(client))]
+    clients = [client for client, own in store.sessions.clients().items() if rows & own]
     choice = " or ".join(f"{_short(client)}:{_short(names[0])}" for client in clients)
     raise NotFoundError(f"several agents have a session {_short(names[0])}: write {choice}")
 
@@ -105,10 +105,8 @@ def is_session(store: Store, text: str) -> bool:
 
 def _of_client(store: Store, text: str) -> list[tuple[int, str, str]]:
     client, colon, prefix = text.partition(":")
-    if not colon or client not in store.sessions.clients():
-        return []
-    rows = set(store.sessions.of_client(client))
-    return [found for found in store.sessions.find(prefix, MAX_SESSIONS) if found[0] in rows]
+    rows = store.sessions.clients().get(client, set()) if colon else set()
+    return [found for found in store.sessions.find(prefix, MAX_SESSIONS) if found[0] in rows] if rows else []
 
 
 def _short(name: str) -> str:
