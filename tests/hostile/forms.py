@@ -24,7 +24,7 @@ FLOOR = 0.93
 FLOORS: dict[str, float] = {
     "as it is": 1.0, "hex of the whole": 0.0,
     # Tokens cut in the middle that do not begin as a format does.
-    "soft line break": 0.7, "line break": 0.7, "line break, indented": 0.7, "line break, numbered": 0.7,
+    "soft line break": 0.67, "line break": 0.7, "line break, indented": 0.7, "line break, numbered": 0.7,
     "lines of 32": 0.75, "joined strings": 0.7, "strings in two lines": 0.7,
 }  # fmt: skip
 """Forms with a floor of their own."""

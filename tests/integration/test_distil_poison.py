@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.batches import START_MS, Transcript
-from tests.builders import CWD, Claude, write
+from tests.builders import CWD, Claude, Record, write
 from tests.claude_program import ClaudeProgram
 from tests.endpoint import running
 from tests.integration.test_model_distilling import answer, operation
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from howcome.store.sqlite import SqliteStore
 
 PLANTED = {rule.name: rule.samples[0] for rule in RULES if rule.samples}
+PARTS = 4
 MIN_CHARS = 6
 """A shorter value is in any text by chance."""
 
@@ -45,16 +46,19 @@ def leaked(texts: str) -> set[str]:
 @pytest.fixture
 def planted(tmp_path: Path, store_folder: Path) -> Path:
     """A store that has read a secret of each kind: in prompts, answers, calls, failures, and decisions about them."""
-    claude, records = Claude("one"), []
+    # More of them in a session would not fit into what a model is asked.
+    sessions = [Claude(f"part {at}", start=100_000 * at) for at in range(PARTS)]
+    records: list[list[Record]] = [[] for _ in sessions]
     for number, (name, sample) in enumerate(PLANTED.items()):
-        records += [
+        claude = sessions[number % PARTS]
+        records[number % PARTS] += [
             claude.user(f"always use this {name}:\n{sample}\nin `config/{number}.toml`"),
             claude.call("Bash", f"toolu_{number}", command=f"deploy --key\n{sample}"),
             claude.result(f"toolu_{number}", f"Exit code 1\nError: refused\n{sample}", is_error=True),
             claude.text(f"Root cause: `config/{number}.toml` fails because it lacks\n{sample}\n"),
             claude.text(f"I chose `config/{number}.toml` over `env/{number}` because it holds\n{sample}\n"),
         ]
-    ask("import", write(tmp_path / "planted.jsonl", *records))
+    ask("import", *(write(tmp_path / f"planted{at}.jsonl", *one) for at, one in enumerate(records)))
     return store_folder
 
 

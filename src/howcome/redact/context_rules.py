@@ -57,6 +57,13 @@ def entropy(value: str) -> float:
 
 _SYMBOL = re.compile(r"[!@#$%^&*?+=~]")
 _DESCRIBING = re.compile(r"-[a-z]{3,}$")
+_CODING = re.compile(
+    r"(?:sha|md|aes|utf|base|argon|bcrypt|pbkdf|scrypt|rsa|ecdsa|iso|http|oauth|h|hs|rs)-?[0-9]", re.IGNORECASE
+)
+_FEW_DIGITS = 8
+_REFERRING = (" ", "\t", "${", "://", "((")
+_WEIRD_CHARS, _WEIRD_BITS = 24, 4.0
+"""A value that is so long and so varied was drawn at random, whatever marks of code or assignment are in it."""
 
 
 def is_filled_in(value: str) -> bool:
@@ -75,6 +82,8 @@ def is_filled_in(value: str) -> bool:
 
 def is_password(value: str) -> bool:
     """Tell whether the value given for a password can be one: filled in, one word, and not the name of a field."""
+    if _is_weird(value):
+        return True
     if len(value) < 4 or _ASSIGNMENT.match(value) or " " in value or "\t" in value or value[-1] == ":":
         return False
     if not is_filled_in(value) or (value[0] in "#." and value[1:].replace("-", "").isalpha()):
@@ -96,6 +105,17 @@ def is_told_password(value: str) -> bool:
     return is_varied and _DESCRIBING.search(value) is None and is_hard_password(value)
 
 
+def is_asked_password(value: str) -> bool:
+    """Tell whether a bare word behind words about a password is one: hard, and no kind of coding ("sha256")."""
+    value = value.rstrip(".,;:")
+    return is_hard_password(value) and _CODING.match(value) is None and _DESCRIBING.search(value) is None
+
+
+def is_random_hex(value: str) -> bool:
+    """Tell whether a number in hex was drawn at random."""
+    return len(set(value)) > _FEW_DIGITS
+
+
 def _has_both(value: str) -> bool:
     """Whether a value has letters and digits."""
     return value.lower() != value.upper() and _DIGIT.search(value) is not None
@@ -103,6 +123,8 @@ def _has_both(value: str) -> bool:
 
 def is_random(value: str) -> bool:
     """Tell whether a value was drawn at random: hex, a UUID, or letters and digits that change class often."""
+    if _is_weird(value):
+        return True
     if len(value) < 10 or " " in value or "\t" in value or "=" in value.rstrip("="):
         return False
     if not is_filled_in(value) or _CODE.search(value):
@@ -110,6 +132,15 @@ def is_random(value: str) -> bool:
     if _HEX.fullmatch(value):
         return len(set(value)) > 5 and not value.isdigit()
     return _UUID.fullmatch(value) is not None or (_changes_often(value) and entropy(value) >= 2.8)
+
+
+def _is_weird(value: str) -> bool:
+    """Whether a value has all kinds of characters, many changes and no reference in it: no code does."""
+    if len(value) < _WEIRD_CHARS or not value.isascii() or any(mark in value for mark in _REFERRING):
+        return False
+    kinds = (str.isupper, str.islower, str.isdigit, lambda one: not one.isalnum())
+    counts = [sum(map(kind, value)) for kind in kinds]
+    return min(counts) >= 2 and entropy(value) >= _WEIRD_BITS and len(_CLASS_RUNS.findall(value)) >= len(value) / 2.5
 
 
 def _changes_often(value: str) -> bool:
@@ -190,7 +221,7 @@ _rules, _parts = read_rules(
     "contexts.txt",
     *(is_filled_in, is_password, is_hard_password, is_random, is_credential_pair, is_url_password),
     *(is_connection_password, is_storage_key, is_credential, is_session_id, is_option_password, is_login_password),
-    is_told_password,
+    *(is_told_password, is_asked_password, is_random_hex),
 )
 CONTEXT_RULES = tuple(_rules)
 _PASSWORD_NAME = re.compile(rf"{_parts['PASS']}s?[_-]?[0-9]{{0,3}}$", re.IGNORECASE | re.ASCII)

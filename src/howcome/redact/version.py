@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from howcome.store.base import Store
 
-RULES_VERSION = 6
+RULES_VERSION = 7
 """Raised with every change of the rules that finds more: what is stored by older ones is then redacted again."""
 
 BEFORE_VERSIONS = 1
