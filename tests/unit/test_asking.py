@@ -14,6 +14,13 @@ from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_ques
         ("why did we pick NATS?", "pick NATS?"),
         ("Remind me, how did we handle SlackWebhook timeouts last time?", "handle SlackWebhook timeouts"),
         ("Was haben wir über die Pegel entschieden?", "Pegel"),
+        ("¿por qué elegimos NATS?", "NATS?"),
+        ("pourquoi on a choisi NATS", "NATS"),
+        ("por que escolhemos NATS?", "NATS?"),
+        ("なぜNATSにしたんだっけ", "NATSに"),
+        ("还记得缓存那个问题怎么解决的吗", "缓存那个"),
+        ("지난번에 재시도 횟수 어떻게 정했지?", "재시도 횟수 지?"),
+        ("почему мы выбрали NATS?", "NATS?"),
     ],
 )
 def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: str) -> None:
@@ -22,7 +29,21 @@ def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: s
 
 
 @pytest.mark.parametrize(
-    "prompt", ["add a retry limit", "yes, go ahead", "fix the test", "", "what did we " + "x " * MAX_WORDS]
+    "prompt",
+    [
+        "add a retry limit",
+        "yes, go ahead",
+        "fix the test",
+        "",
+        "what did we " + "x " * MAX_WORDS,
+        "añade un límite",
+        "corrige le test",
+        "adicione um limite",
+        "テストを直して",
+        "加一个重试",
+        "재시도 추가해줘",
+        "добавь лимит",
+    ],
 )
 def test_other_prompts_are_no_questions_about_the_past(prompt: str) -> None:
     """Nor is a long task that speaks of it."""
@@ -33,6 +54,7 @@ def test_a_chore_is_nothing_but_chores() -> None:
     """One word of a subject makes it none."""
     assert is_chore("commit this, push and open a draft PR")
     assert is_chore("bitte committe das und pushe")
+    assert is_chore("コミットしてプッシュして")
     assert not is_chore("commit the tide tables and push")
 
 

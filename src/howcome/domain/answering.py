@@ -51,7 +51,7 @@ def asked_of_past(prompt: str) -> str | None:
     """
     said = prompt.split()
     lists = ("recalls", "hints") if "?" in prompt or is_question(prompt) else ("recalls",)
-    if len(said) > MAX_WORDS or len(words.rest_of(prompt, *lists).split()) == len(said):
+    if len(said) > MAX_WORDS or words.rest_of(prompt, *lists) == " ".join(said):
         return None
     rest = words.rest_of(prompt, "recalls", "hints", "asking")
     return rest if any(character.isalnum() for character in rest) else ""

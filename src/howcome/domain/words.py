@@ -29,71 +29,97 @@ sentence that name nothing. undoes: what was done last is to be taken back.
 """
 
 MAX_PHRASE_WORDS = 6
-_AROUND = ".,;:!?…()[]\"'“”„«»¿¡"
+_OPENING = "¿¡"
+# Also Chinese and Japanese marks.
+_AROUND = ".,;:!?…()[]\"'“”„«»\u3001\u3002\uff0c\uff01\uff1f\uff1a\u300c\u300d" + _OPENING
 """What may stand around a word."""
 
 MAX_WORD_CHARS = 80
 """No word of a list is longer: of a text so much of its beginning is looked at."""
 
 
+_OTHER_SCRIPTS = ("ja.txt", "ko.txt", "ru.txt", "zh.txt")
+"""Languages that no text in Latin letters is in: a prompt's hook need not read them."""
+
+_OTHER = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
 @cache
-def _lists() -> dict[str, list[str]]:
+def _lists(*, is_latin: bool) -> dict[str, str]:
     """The lists of all languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
-    found: dict[str, list[str]] = {name: [] for name in LISTS}
+    found = dict.fromkeys(LISTS, "")
     folder = os.path.join(os.path.dirname(__file__), "words")  # `importlib.resources` costs a prompt 15 ms
     for file in sorted(os.listdir(folder)):
-        if not file.endswith(".txt"):
+        if not file.endswith(".txt") or (is_latin and file in _OTHER_SCRIPTS):
             continue
-        name = ""
         with open(os.path.join(folder, file), encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("#"):
-                    continue
-                head, _, told = ("", "", line) if line.startswith(" ") else line.partition(":")
-                name = head or name
-                found[name] += [word.strip() for word in told.split("|") if word.strip()]
+            for line in lines.read().replace("\n ", " ").splitlines():
+                name, _, told = line.partition(": ")
+                if told and line[0] != "#":
+                    found[name] += f"|{told}"
     return found
 
 
 @cache
-def _pattern(*names: str) -> re.Pattern[str]:
-    found = [word for name in names for word in _lists()[name]]
-    words = "|".join(
-        re.escape(word).replace(r"\ ", r"\s+") for word in sorted(found, key=lambda word: (-len(word), word))
+def _list(name: str, *, is_latin: bool) -> list[str]:
+    """The words of a list, each once."""
+    return list(dict.fromkeys(found for word in _lists(is_latin=is_latin)[name].split("|") if (found := word.strip())))
+
+
+def _is_latin(text: str) -> bool:
+    return text.isascii() or _OTHER.search(text) is None
+
+
+@cache
+def _pattern(*names: str, is_latin: bool) -> re.Pattern[str]:
+    every = (word for name in names for word in _list(name, is_latin=is_latin))
+    found = sorted(every, key=lambda word: (-len(word), word))
+    spaced, joined = (
+        "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in found if is_joined(word) == joins)
+        for joins in (False, True)
     )
-    return re.compile(rf"\b(?:{words})(?!\w)")  # texts are lowered before: several times as fast as IGNORECASE
+    # texts are lowered before: several times as fast as IGNORECASE
+    return re.compile(rf"\b(?:{spaced})(?!\w)" + (f"|(?:{joined})" if joined else ""))
+
+
+def is_joined(word: str) -> bool:
+    """Whether a word is of a script that puts no blanks between words, or joins endings to them (Korean)."""
+    return word > "\u2e80"
 
 
 def begins(text: str, *names: str) -> bool:
     """Whether a text begins with a word of some lists."""
-    return _pattern(*names).match(text[:MAX_WORD_CHARS].lower()) is not None
+    text = text[:MAX_WORD_CHARS].lower().lstrip(_OPENING)
+    return _pattern(*names, is_latin=_is_latin(text)).match(text) is not None
 
 
 def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
-    return _pattern(name).search(text.lower()) is not None
+    return _pattern(name, is_latin=_is_latin(text)).search(text.lower()) is not None
 
 
 def ends(text: str, name: str) -> list[int]:
     """Where the words of a list end in a text that is in lower case."""
-    return [found.end() for found in _pattern(name).finditer(text)]
+    return [found.end() for found in _pattern(name, is_latin=_is_latin(text)).finditer(text)]
 
 
 @cache
 def single(*names: str) -> frozenset[str]:
     """The words of some lists, phrases taken apart."""
-    return frozenset(word for name in names for phrase in _lists()[name] for word in phrase.split())
+    return frozenset(word for name in names for phrase in _list(name, is_latin=False) for word in phrase.split())
 
 
 def without(text: str, name: str) -> str:
     """A text in lower case, without the words of a list."""
-    return _pattern(name).sub(" ", text.lower())
+    return _pattern(name, is_latin=_is_latin(text)).sub(" ", text.lower())
 
 
 def opens(text: str, name: str) -> bool:
     """As `begins`, without a pattern: for a prompt's hook."""
     said = text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]
-    firsts, known = _bare(name)
+    if said and is_joined(said[0]):
+        return said[0].startswith(_joined(name))
+    firsts, known = _bare(name, is_latin=_is_latin(text))
     if not said or said[0].strip(_AROUND).lower() not in firsts:
         return False
     bare = [word.strip(_AROUND).lower() for word in said]
@@ -101,16 +127,23 @@ def opens(text: str, name: str) -> bool:
 
 
 @cache
-def _bare(name: str) -> tuple[frozenset[str], frozenset[str]]:
+def _bare(name: str, *, is_latin: bool) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a list as they stand in a sentence, with how each begins: every sentence of an answer is asked."""
-    known = frozenset(word.strip(_AROUND) for word in _lists()[name])
+    known = frozenset(word.strip(_AROUND) for word in _list(name, is_latin=is_latin))
     return frozenset(word.partition(" ")[0] for word in known), known
 
 
 @cache
-def _phrases(*names: str) -> tuple[frozenset[str], int]:
+def _joined(*names: str) -> tuple[str, ...]:
+    """The words of some lists that stand without blanks around them, the longest first."""
+    found = {word for name in names for word in _list(name, is_latin=False) if is_joined(word)}
+    return tuple(sorted(found, key=len, reverse=True))
+
+
+@cache
+def _phrases(*names: str, is_latin: bool) -> tuple[frozenset[str], int]:
     """What is on some lists, and how many words the longest of it has."""
-    known = frozenset(word for name in names for word in _lists()[name])
+    known = frozenset(word for name in names for word in _list(name, is_latin=is_latin))
     return known, max(word.count(" ") for word in known) + 1
 
 
@@ -119,7 +152,11 @@ def rest_of(text: str, *names: str) -> str:
 
     For a prompt's hook: looking a few dozen words up costs less than a pattern of a list, which has to be made.
     """
-    known, longest = _phrases(*names)
+    is_latin = _is_latin(text)
+    known, longest = _phrases(*names, is_latin=is_latin)
+    if not is_latin:
+        for word in _joined(*names):
+            text = text.replace(word, " ")
     said = text.split()
     bare = [word.strip(_AROUND).lower() for word in said]
     rest, place = [], 0

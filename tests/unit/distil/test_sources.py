@@ -46,6 +46,23 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         user("Zeitstempel bitte immer in UTC speichern, niemals in Ortszeit, sonst passen die Pegel nicht"),
         changed("pegel.py"), agent("Erledigt."),
     ], ["immer in UTC speichern"]),
+    ("directions", "Japanese, without blanks", [
+        user("潮位のページを直して"), agent("直しました。"),
+        user("時刻は必ずUTCで保存する。現地時間は秋に同じ時刻が二回来るから使わない"), changed("gauge.py"),
+        agent("了解です。"),
+    ], ["時刻は必ずUTCで保存する"]),
+    ("directions", "Chinese", [
+        user("整理一下潮位脚本"), agent("整理好了。"),
+        user("时间一律存成UTC。不要用本地时间。秋天会有重复的一小时"), changed("gauge.py"), agent("好的。"),
+    ], ["时间一律存成UTC"]),
+    ("directions", "Spanish", [
+        user("ordena los mareógrafos"), agent("Listo."),
+        user("las horas guárdalas siempre en UTC, nunca en hora local, que en otoño se repite una"),
+        changed("gauge.py"), agent("Hecho."),
+    ], ["siempre en UTC"]),
+    ("directions", "a standing wish that begins a session", [
+        user("Always write comments in British English."), changed("gauge.py"), agent("Done."),
+    ], ["Always write comments in British English."]),
     ("directions", "the requirements' own example", [
         user("which queue?"), agent("RQ is simpler, Celery retries by itself."),
         user("use Celery instead of RQ because we need retry logic"), changed("queue.py"), agent("Done."),

@@ -128,7 +128,8 @@ def _matters(seen: Seen, text: str) -> bool:
         return False
     if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
-    return seen.before is not None or count >= MIN_TASK_WORDS or any(partings(text))
+    is_rule = words.begins(text, "orders") or words.has(text, "rules")
+    return seen.before is not None or count >= MIN_TASK_WORDS or is_rule or any(partings(text))
 
 
 def _is_taken_up(seen: Seen, text: str) -> bool:
