@@ -286,10 +286,11 @@ def test_who_corrects_what_was_learnt_makes_no_rule_of_it(tmp_path: Path, store_
     """It is said where it fits, as before; what was kept by hand as a rule stays one when it is put right."""
     assert not store_folder.exists()
     talk = Claude("decided", cwd=CWD)
+    start = [talk.user("look at the tables"), talk.text("There are two.")]
     asked = talk.user(
         "we keep the tide tables of harbour and quay in one file, because both are read at noon by the crew"
     )
-    write(tmp_path / "t" / "decided.jsonl", asked, talk.text("Noted."))
+    write(tmp_path / "t" / "decided.jsonl", *start, asked, talk.text("Noted."))
     assert run("import", str(tmp_path / "t")).returncode == 0
     assert run("distil").returncode == 0
     (learnt,) = json.loads(run("memories", "--project", CWD, "--json").stdout)["memories"]

@@ -38,7 +38,10 @@ from howcome.learn.sources.seen import (
 from howcome.learn.taking_back import partings
 
 MIN_WORDS, MIN_REFUSAL_WORDS, MIN_QUESTION_WORDS, MIN_NAMING_WORDS = 6, 3, 8, 4
-MIN_TASK_WORDS = 18
+MIN_TASK_WORDS, MIN_TASK_REASONS = 18, 2
+"""A session's first prompt is a task. Of 8 such prompts that gave fewer reasons readers noted none, of 115 other words
+83. Both hold in two coding projects (0 of 2) and for six invented developers (0 of 6), with which it was chosen."""
+
 MIN_WEIGHT, MIN_CONTEXT_WEIGHT = 1.0, 0.4
 MAX_WORDS_CHARS, MAX_CALL_CHARS, MAX_CONTEXT_CHARS, MAX_OUTCOME_CHARS = 220, 70, 100, 150
 MIN_ROOM_CHARS = 100
@@ -128,8 +131,9 @@ def _matters(seen: Seen, text: str) -> bool:
         return False
     if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
-    is_rule = words.begins(text, "orders") or words.has(text, "rules")
-    return seen.before is not None or count >= MIN_TASK_WORDS or is_rule or any(partings(text))
+    if seen.before is not None or words.begins(text, "orders") or words.has(text, "rules") or any(partings(text)):
+        return True
+    return count >= MIN_TASK_WORDS and len(words.ends(text.lower(), "reasons")) >= MIN_TASK_REASONS
 
 
 def _is_taken_up(seen: Seen, text: str) -> bool:
