@@ -60,6 +60,8 @@ def test_what_was_put_in_is_told_from_what_was_there() -> None:
     assert written(call("MultiEdit", **several)) == [["b"], ["c"]]
     assert written(call("apply_patch", input=PATCH)) == [["level = 2"]]
     assert written(call("apply_patch", input=PATCH), file="src/berth.py") == [["level = 3"]]
+    assert written(ran(f"apply_patch <<'EOF'\n{PATCH}\nEOF")) == [["level = 2"]]
+    assert written(call("create", path="src/tide.py", file_text="level = 5")) == [["level = 5"]]
     heredoc = "cat > src/tide.py <<'EOF'\nlevel = 4\nEOF"
     assert [line for [*lines] in written(ran(heredoc)) for line in lines if "level" in line] == ["level = 4"]
 
@@ -85,6 +87,14 @@ def test_the_last_edit_before_the_commit_wrote_the_line() -> None:
     assert _wrote(edits, lines, 1, START_MS + 60_000) == (0, True)
     assert _wrote(edits, lines, 0, START_MS - 60_000) is None
     assert _wrote(edits, bare("go()\ngo()"), 0, None) == (2, False)
+
+
+def test_an_edit_of_a_part_of_a_line_wrote_that_line() -> None:
+    """If no other line has the part, and if it is long enough to tell."""
+    edits = edits_of(_with_ids(changed("a.py", "compute(2)", "compute(3)"), changed("a.py", "x", "y")), "a.py")
+    assert _wrote(edits, bare("total = compute(3) + y\nrest = y"), 0, None) == (0, True)
+    assert _wrote(edits, bare("total = compute(3)\nrest = compute(3) - 1"), 0, None) is None
+    assert _wrote(edits, bare("rest = y"), 0, None) is None
 
 
 def _wrote(edits: list, lines: list[str], at: int, until_ms: int | None) -> tuple[int, bool] | None:  # type: ignore[type-arg]

@@ -36,7 +36,7 @@ TURN_KINDS = (USER_PROMPT, ASSISTANT_TEXT)
 SHELLS = ("bash", "shell", "run_shell_command", "local_shell", "exec_command", "execute", "terminal", "run_command")
 EDITORS = (
     "edit", "write", "multiedit", "notebookedit", "str_replace_based_edit_tool", "str_replace_editor", "replace",
-    "write_file", "apply_patch", "patch", "create_file", "edit_file",
+    "write_file", "apply_patch", "patch", "create_file", "create", "edit_file",
 )  # fmt: skip
 READERS = ("read", "read_file", "read_many_files", "view", "view_file", "notebookread", "open_file")
 WRITERS = ("write", "write_file", "create_file", "create")

@@ -35,18 +35,24 @@ CLOCK_MS = 2_000
 COMMITTING_MS = 30 * 60_000
 """A call that commits may run hooks for so long before the commit is there."""
 
+MIN_PART_CHARS = 6
+"""An edit of a shorter part of a line is not told from chance."""
+
 _SECTION = re.compile(r"^\*\*\* (?:Add|Update) File: (?P<file>.+)$", re.MULTILINE)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:")
 _HASH = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 
 class Edit:
-    """A call that wrote text, as lines without their indentation: what it wrote, and what it replaced."""
+    """A call that wrote text, as lines without their indentation: what it wrote, and what it replaced.
 
-    __slots__ = ("event", "replaced", "written")
+    `is_change`: it is known to have changed the file; a command that only holds the file's name may have.
+    """
 
-    def __init__(self, event: StoredEvent, written: str, replaced: str) -> None:
-        self.event, self.written, self.replaced = event, bare(written), bare(replaced)
+    __slots__ = ("event", "is_change", "replaced", "written")
+
+    def __init__(self, event: StoredEvent, written: str, replaced: str, *, is_change: bool = True) -> None:
+        self.event, self.written, self.replaced, self.is_change = event, bare(written), bare(replaced), is_change
 
     @property
     def ts_ms(self) -> int:
@@ -64,7 +70,13 @@ class Edit:
         """The longest run of lines around one of a file that it wrote there, as places; (0, 0): it wrote none."""
         new = self.new if lines[at] in self.written else ()
         runs = (_run(lines, at, self.written, place) for place in new if self.written[place] == lines[at])
-        return max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
+        return max(runs, key=lambda run: run[1] - run[0], default=self._part_at(lines, at))
+
+    def _part_at(self, lines: Sequence[str], at: int) -> tuple[int, int]:
+        """The line that it wrote a part of, if no other line of the file has that part."""
+        part = self.written[0] if len(self.written) == len(self.replaced) == 1 else ""
+        is_there = len(part) >= MIN_PART_CHARS and part in lines[at] and self.written != self.replaced
+        return (at, at + 1) if is_there and sum(part in line for line in lines) == 1 else (0, 0)
 
 
 def bare(text: str) -> list[str]:
@@ -85,8 +97,10 @@ def edits_of(told: Iterable[StoredEvent], file: str, *, anywhere: bool = False) 
 
 def _edits(action: Action, file: str, *, anywhere: bool) -> Iterator[Edit]:
     call = action.call
-    if action.is_shell:
-        yield Edit(call, action.command, "")
+    if action.is_shell and not _SECTION.search(action.command):
+        yield Edit(call, action.command, "", is_change=False)
+    elif action.is_shell:  # Codex runs its patches there
+        yield from (Edit(call, *sides) for sides in _patched(action.command, file))
     elif action.is_edit and call.file is None:
         patches = (value for value in action.input.values() if isinstance(value, str) and _SECTION.search(value))
         yield from (Edit(call, *sides) for patch in patches for sides in _patched(patch, file))
@@ -288,7 +302,7 @@ class Origins:
     def _changes(self, edits: Sequence[Edit], limit: int) -> list[Past]:
         """The edits of each exchange, as many exchanges as are wanted, the newest first."""
         found: dict[tuple[str, int], Past] = {}
-        for edit in reversed([one for one in edits if (one.event.tool or "").lower() in events.EDITORS]):
+        for edit in reversed([one for one in edits if one.is_change]):
             key = edit.event.session, self._exchange(edit.event)[0].row
             if key not in found and len(found) == limit:
                 break
