@@ -43,6 +43,7 @@ class BatchWriter:
         self._db, self._projects = db, Projects(db)
         self._sessions: dict[tuple[str, str], tuple[int, int, str]] = {}
         self._paths: dict[str, int] = {}
+        self._joined: object = None
         db.on_rollback.append(self._forget)
 
     def _forget(self) -> None:
@@ -94,6 +95,10 @@ class BatchWriter:
         self, records: Iterable[NewRecord], source_id: int, batch: Batch, counts: dict[str, int], rows: dict[int, str]
     ) -> None:
         """Adds what records hold, and counts them; `rows` gets the search text of each new event by its position."""
+        joined = self._db.execute("SELECT count(*), max(noted_ms) FROM project_aliases").fetchone()
+        if joined != self._joined:  # another process may have made a project that is known here a part of another
+            self._forget()
+            self._joined = joined
         for record in records:
             self._add_record(record, source_id, batch, counts, rows)
         if rows:
