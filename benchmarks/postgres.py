@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import subprocess
@@ -16,12 +17,14 @@ import psycopg
 import scaling
 from howcome.app import open_app
 from howcome.domain.stored import Scope
+from howcome.domain.times import DAY_MS, day_of
 from howcome.evaluate.datasets import DataSet, find_sets, read_set
 from howcome.evaluate.harness import Pool
 from howcome.evaluate.metrics import mean
 from howcome.index.postgres_search import PostgresSearchIndex
 from howcome.retrieve.question import Question
 from howcome.settings import read_settings
+from howcome.store.postgres import PostgresStore
 from timing import middle, share
 
 sys.path.append(str(Path(__file__).parents[1]))
@@ -54,6 +57,16 @@ while time.monotonic() < until:
     transcript.say(*(f"{number} {transcript.number} {part} {words}" for part in range(batch)))
 print(transcript.number)
 """
+PROJECTS = 12
+_INVENTED = (
+    'INSERT INTO events (id, ts, key, session_id, project_id, source_id, "offset", kind, origin, failed, order_ms,'
+    " tool, text_chars, excerpt, payload) SELECT n, to_timestamp(s), int8send(n), n / 200, 1 + mod(n, {projects}), 1,"
+    " 0, mod(n, 5), mod(n, 3), (mod(n, 50) = 4)::int, s * 1000, CASE WHEN mod(n, 5) > 2 THEN 'tool' || mod(n, 11) END,"
+    " 2000, repeat(md5(n::text), 14), decode(repeat(md5(n::text), 30), 'hex')"
+    " FROM (SELECT n, 1767225600 + n * 31535999::bigint / {events} AS s FROM generate_series(1, {events}) n) one"
+)
+"""Events of 2026, whose payloads are 480 bytes."""
+
 _SIZE = (
     "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
     " WHERE relkind = 'r' AND relnamespace = current_schema::regnamespace"
@@ -74,6 +87,7 @@ def run(bench: Bench) -> None:
         else:
             _vectors(bench, name)
             _appends(bench, name)
+            _days(bench, name)
             _speed(bench, name)
 
 
@@ -81,7 +95,6 @@ def _vectors(bench: Bench, name: str) -> None:
     """The vectors of turns there: what writing costs, how long a search takes, and how many of the nearest it finds."""
     import numpy as np
 
-    from howcome.store.postgres import PostgresStore
     from vectors import ASKED, DIMENSIONS, EVERYTHING, QUESTIONS, Source, turns_of
 
     figure, source, dsn, rows = (
@@ -154,6 +167,33 @@ def _appends(bench: Bench, name: str) -> None:
                 postgres_servers.drop_database(dsn)
         note = f"(embedded {rates['embedded']:,.0f}, {_load()})"
         bench.report.figure(f"{name}, appended by {clients} clients at once", rates["server"], "/s", note=note)
+
+
+def _days(bench: Bench, name: str) -> None:
+    """Counts of each day: of so many events of a year, of its last 30 and 7 days, and of a project."""
+    dsn, events = postgres_servers.fresh_database(name), bench.options.events
+    with tempfile.TemporaryDirectory() as folder, contextlib.closing(PostgresStore(folder, dsn)) as store:
+        server = store.database.server
+        for number in range(PROJECTS):
+            server.execute("INSERT INTO projects (root, created_ms) VALUES (%s, 0)", (f"/{number}",))
+            server.execute("SELECT add_events_of(make_date(2026, %s, 1))", (number + 1,))
+        server.execute(_INVENTED.format(events=events, projects=PROJECTS))
+        server.execute("ANALYZE")
+        newest_ms = day_of(2026, 12, 31) or 0
+        ways = {
+            "all": (Scope.everything(), 0), "30 days": (Scope.everything(), newest_ms - 29 * DAY_MS),
+            "7 days": (Scope.everything(), newest_ms - 6 * DAY_MS), "a project": (Scope.project(1), 0),
+        }  # fmt: skip
+        for way, asked in ways.items():
+            took = []
+            for _ in range(5):
+                started, before = time.perf_counter(), _busy_s(server)
+                rows = store.daily.events(*asked)
+                took.append(((time.perf_counter() - started) * 1000, (_busy_s(server) - before) * 1000))
+            wall, busy = (middle(column) for column in zip(*took, strict=True))
+            note = f"({len(rows):,} counts; processors {busy:.0f}, {_load()})"
+            bench.report.figure(f"{name}, {events:,} events by day: {way}", wall, "ms", note=note)
+    postgres_servers.drop_database(dsn)
 
 
 def _speed(bench: Bench, name: str) -> None:

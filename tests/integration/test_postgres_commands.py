@@ -18,6 +18,7 @@ from tests.builders import Claude, write
 from tests.postgres_servers import fresh_database
 from tests.processes import ask, hook, payload, python, run
 
+from howcome.domain.times import DAY_MS
 from howcome.errors import StoreError, UsageError
 from howcome.memory.remember import Memories
 from howcome.settings import read_settings
@@ -136,6 +137,37 @@ def test_a_server_that_is_not_there_is_said_by_every_command(monkeypatch: pytest
     found = {one["check"]: one for one in ask_doctor()}
     assert "127.0.0.1" in found["server"]["what"]
     assert "store" in found["server"]["remedy"]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_days_are_those_of_the_embedded_store(
+    server: str, postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever time zone the server or the user has, and as soon as they are stored; also of a replica."""
+    assert ask("import", SAMPLES)["accepted"]
+    embedded = ask("stats", "--daily", "--all-projects")
+    assert ask("status")["last_week"] is None
+    monkeypatch.setenv("HOWCOME_STORE", server)
+    quiet = {"events": 0, "calls": 0, "failed": 0, "learnt": 0}
+    assert ask("import", SAMPLES)["accepted"]
+    with psycopg.connect(server, autocommit=True) as other:
+        other.execute(f"ALTER DATABASE {other.info.dbname} SET timezone = 'Pacific/Kiritimati'".encode())
+    monkeypatch.setenv("TZ", "Pacific/Pago_Pago")
+    assert ask("stats", "--daily", "--all-projects") == embedded
+    assert embedded["days"]
+    last = embedded["days"][-1]["day"]
+    assert {one["day"] for one in ask("stats", "--daily", "--all-projects", "--since", last)["days"]} == {last}
+    assert ask("status")["last_week"] == quiet
+    store = PostgresStore(str(tmp_path / "client"), postgres_dsn)
+    now_ms = int(time.time() * 1000)
+    Transcript(store).say("one", "two", ts_ms=now_ms - 5 * DAY_MS)
+    Transcript(store, "/t/old.jsonl", session="old").say("three", ts_ms=now_ms - 8 * DAY_MS)
+    store.close()
+    with psycopg.connect(server, autocommit=True) as other:
+        other.execute(f"ALTER DATABASE {other.info.dbname} SET default_transaction_read_only = on".encode())
+    assert ask("status")["last_week"] == {**quiet, "events": 2}
+    assert "last week" in run("status").stdout
+    assert ask("search", "upsert resends", "--all-projects")["results"]
 
 
 def ask_doctor() -> list[dict[str, str]]:

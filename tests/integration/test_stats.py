@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -104,6 +105,21 @@ def test_every_measure_is_what_the_sessions_did() -> None:
         "read_edit_ratio": [2, 5], "edits_without_read": [2, 4], "failures": [4, 10], "retries": [3, 4],
         "edited_again": [1, 4], "rework": [1, 4],
     }  # fmt: skip
+
+
+@pytest.mark.usefixtures("worked")
+def test_days_are_counted_without_their_sessions() -> None:
+    """The same prompts, calls and failures, day by day and project by project; every tool with its own."""
+    days = stats("--daily")["days"]
+    shown = [(one["day"], *(one[name] for name in ("prompts", "calls", "failed", "compactions"))) for one in days]
+    assert shown == [("2026-03-02", 1, 8, 4, 1), ("2026-03-04", 1, 2, 0, 0), ("2026-03-22", 1, 0, 0, 0)]
+    assert days[0]["tools"]["Bash"] == {"calls": 3, "failed": 3}
+    assert stats("--daily", "--since", "2026-03-04T12:00Z")["days"] == days[1:]
+    said = run("stats", "--all-projects", "--daily").stdout
+    assert re.search(r"^2026-03-02 +\d+ +1 +8 +4 +1 +0$", said, re.MULTILINE)
+    assert re.search(r"^Bash +3 +3$", said, re.MULTILINE)
+    assert "choose one" in run("stats", "--daily", "--by", "week").stderr
+    assert "Nothing happened" in run("stats", "--all-projects", "--daily", "--since", "1d").stdout
 
 
 def test_what_is_changed_after_a_week_is_no_rework(tmp_path: Path, store_folder: Path) -> None:

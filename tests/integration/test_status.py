@@ -20,7 +20,7 @@ KEYS = {
     "home", "store", "counts", "records", "bytes", "sizes", "last_ingest", "unread", "index_lag_rows", "quarantine",
     "vanished_memories", "unknown_files",
     "hook_errors", "memories", "agents", "last_hook", "spool", "team", "worker", "embedding",
-    "distil_batches", "projects_in_doubt", "prompts",
+    "distil_batches", "projects_in_doubt", "prompts", "last_week",
 }  # fmt: skip
 VALUE_COLUMN = 12
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+from howcome.app.clock import now_ms
 from howcome.domain.candidates import users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.history.telemetry.counting import Counts, counts
+from howcome.domain.times import DAY_MS
+from howcome.history.telemetry.counting import WEEK_MS, Counts, counts
+from howcome.history.telemetry.days import ByDay, days
 from howcome.history.telemetry.patterns import Pattern, patterns
 from howcome.history.telemetry.spending import Spending, spent
 from howcome.store.base import Store
@@ -24,6 +29,14 @@ class Telemetry:
     def counts(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Counts:
         """What the sessions of a scope did; see `history.telemetry.counting`."""
         return counts(self._store, scope, since_ms, by)
+
+    def days(self, scope: Scope, since_ms: int = 0) -> ByDay:
+        """What happened each day in a scope, from the day of a moment (UTC ms) on; see `history.telemetry.days`."""
+        return days(self._store, scope, since_ms)
+
+    def last_week(self) -> Counter[str]:
+        """The counts of seven days, today among them, of every project; see `history.telemetry.days`."""
+        return sum(self.days(Scope.everything(), now_ms() - WEEK_MS + DAY_MS).values(), Counter())
 
     def spent(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
         """What their transcripts say of tokens and cost; see `history.telemetry.spending`."""

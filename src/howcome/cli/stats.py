@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from howcome.app.clock import now_ms
 from howcome.cli.arguments import check_scope, is_unknown, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, SINCE, command, option
 from howcome.domain.candidates import users_words
+from howcome.errors import UsageError
 from howcome.history.telemetry.counting import BY
+from howcome.present.moments import moment_ms
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, report_rows, show_table
 from howcome.present.terminal import echo
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from howcome.history.telemetry.patterns import Pattern
 
 NOTHING_CALLED = "Nothing was called here in that time."
+NOTHING_HAPPENED = "Nothing happened here in that time."
 NO_PATTERN = "Nothing failed in two sessions in the same way here and was solved in a way that says how."
 
 
@@ -23,6 +27,7 @@ NO_PATTERN = "Nothing failed in two sessions in the same way here and was solved
 def stats(
     since: str | None = SINCE,
     by: str | None = option(type=tuple(BY), help="Tell these apart."),
+    daily: bool = option(help="Only what each day had of events, calls, failures and memories: quick."),
     project: str | None = PROJECT,
     all_projects: bool = ALL_PROJECTS,
     as_json: bool = JSON,
@@ -32,15 +37,21 @@ def stats(
     Everything is counted when you ask, from the stored events. Tokens and cost are read from the transcripts that are
     still there and say them. An edit is rework when another session took away most of its new lines within a week.
 
+    With --daily no session is read. Days are UTC, and so is TIME then; the first day is the whole one of --since.
+
     \b
     Examples:
       howcome stats
       howcome stats --since 30d --by week
       howcome stats --all-projects --by project --json
+      howcome stats --daily --since 30d
     """
     from howcome.present.statistics import HEADS, gather, group_row, lines_of, rework_rows
 
     check_scope(project, all_projects=all_projects)
+    if daily:
+        _daily(since, by, project, all_projects=all_projects, as_json=as_json)
+        return
     since_ms = option_ms(since, "--since") or 0
     with open_existing() as app:
         scope = scope_of(app, project, all_projects=all_projects)
@@ -57,6 +68,26 @@ def stats(
         if by is not None:
             echo("")
             show_table([(by, *HEADS), *(group_row(by, *pair) for pair in facts["by"].items())])
+
+
+def _daily(since: str | None, by: str | None, project: str | None, *, all_projects: bool, as_json: bool) -> None:
+    from howcome.present.statistics import day_rows, gather_days, tool_rows
+
+    if by is not None:
+        raise UsageError("choose one of --daily and --by")
+    with open_existing() as app:
+        scope = scope_of(app, project, all_projects=all_projects)
+        facts = gather_days(app, scope, moment_ms(since, "--since", now_ms()) if since is not None else 0)
+    if as_json:
+        echo(json_line(facts))
+        return
+    if facts["days"]:
+        show_table(day_rows(facts))
+        if tools := tool_rows(facts):
+            echo("")
+            show_table(tools)
+    else:
+        echo(NOTHING_HAPPENED)
 
 
 @command

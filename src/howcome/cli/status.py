@@ -77,7 +77,7 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "sizes": {
             "database_bytes": rows_bytes, "index_bytes": _folder_size(os.path.join(folder, "index")) + index_bytes,
         },
-        "memories": memories, "vanished_memories": vanished,
+        "last_week": _last_week(app), "memories": memories, "vanished_memories": vanished,
         "unread": {"files": len(unread), "bytes": sum(missing for _, missing in unread)},
         "index_lag_rows": app.index.lag(), "embedding": seen.vector_facts(app, app.settings, in_full=by_kind),
         "agents": [
@@ -91,6 +91,14 @@ def gather(app: App, transcripts: Sequence[Found], home: str, *, check: bool, by
         "hook_errors": seen.last_lines(os.path.join(home, LOG_NAME)),
     }  # fmt: skip
     return facts | ({"integrity": app.health.check_integrity() or ["ok"]} if check else {})
+
+
+def _last_week(app: App) -> dict[str, int] | None:
+    """What happened in seven days, of a store that finds them without reading the others."""
+    if not app.settings.store:  # the embedded store would go through all events
+        return None
+    counts = app.telemetry.last_week()
+    return {name: counts[name] for name in ("events", "calls", "failed", "learnt")}
 
 
 def _accounts(app: App) -> dict[str, object]:
@@ -131,6 +139,7 @@ def _lines(facts: dict[str, Any]) -> list[tuple[str, str]]:
             facts["store"] if facts["store"] == facts["home"] else f"{facts['store']}; hooks use {facts['home']}",
         ),
         ("holds", stored(counts)),
+        *_week(facts["last_week"]),
         ("memories", _memories(facts["memories"])),
         ("size", f"{rows} rows, {index} index, from {in_units(facts['bytes']['read'])} read" if rows else none),
         ("last read", day(facts["last_ingest"]) if facts["last_ingest"] else "never"),
@@ -170,6 +179,14 @@ def _more(facts: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("team", f"in {team['team']} as {team['person']}; {team['problem'] or run}"))
     lines += [("hook error", _logged(line)) for line in facts["hook_errors"]]
     return lines + [("integrity", line) for line in facts.get("integrity", ())]
+
+
+def _week(facts: dict[str, Any] | None) -> list[tuple[str, str]]:
+    if facts is None:
+        return []
+    failed = f"{facts['failed']} of {counted(facts['calls'], 'call')} failed"
+    learnt = f"{counted(facts['learnt'], 'memory', 'memories')} learnt"
+    return [("last week", f"{counted(facts['events'], 'event')}, {failed}, {learnt}")]
 
 
 def _logged(line: str) -> str:

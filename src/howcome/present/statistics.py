@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from howcome.history.telemetry.days import COUNTS, FAILED
 from howcome.history.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
 from howcome.history.telemetry.spending import Spending
 from howcome.present.render import counted, iso_time
@@ -37,6 +39,38 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None, *, is_told: bo
         "precede_rework": precede_rework(found.sessions.values()), "caveat": CAVEAT,
         **({"by": groups} if by is not None else {}),
     }  # fmt: skip
+
+
+def gather_days(app: App, scope: Scope, since_ms: int) -> dict[str, Any]:
+    """What happened each day in each project, as JSON values."""
+    rows = [
+        {"day": day, "project": project, **{name: counts[name] for name in COUNTS}, "tools": _tools(counts)}
+        for (day, project), counts in app.telemetry.days(scope, since_ms).items()
+    ]
+    return {"since": iso_time(since_ms) if since_ms else None, "days": rows}
+
+
+def _tools(counts: Counter[str]) -> dict[str, dict[str, int]]:
+    return {name: {"calls": calls, "failed": counts[FAILED + name]} for name, calls in tools_of(counts).items()}
+
+
+def day_rows(facts: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Each day's figures over all projects, the newest last."""
+    days: dict[str, Counter[str]] = {}
+    for one in facts["days"]:
+        days.setdefault(one["day"], Counter()).update({name: one[name] for name in COUNTS})
+    rows = ((day, *(f"{counts[name]:,}" for name in COUNTS)) for day, counts in sorted(days.items()))
+    return [("day", *COUNTS), *rows]
+
+
+def tool_rows(facts: dict[str, Any]) -> list[tuple[str, ...]]:
+    """How often each tool was called and failed in these days; the TOOLS that were called most."""
+    tools: dict[str, Counter[str]] = {}
+    for name, counts in (pair for one in facts["days"] for pair in one["tools"].items()):
+        tools.setdefault(name, Counter()).update(counts)
+    most = sorted(tools.items(), key=lambda pair: (-pair[1]["calls"], pair[0]))[:TOOLS]
+    rows = [(name or "(none)", f"{counts['calls']:,}", f"{counts['failed']:,}") for name, counts in most]
+    return [("tool", "calls", "failed"), *rows] if rows else []
 
 
 def lines_of(facts: dict[str, Any]) -> list[tuple[str, str]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from howcome.log.code_graph import CodeGraph
     from howcome.log.commands import Commands
     from howcome.log.consolidated import Consolidated
+    from howcome.log.daily import Daily
     from howcome.log.database import Database, Gate
     from howcome.log.distil_batches import DistilBatches
     from howcome.log.distilled import Candidates, InStep, MemoryVectors
@@ -44,6 +45,7 @@ _LATE: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "memory_vectors": ("log.distilled", "MemoryVectors", ()),
     "turn_vectors": ("index.file_vectors", "VectorFiles", ("log",)),
     "retention": ("log.retention", "Retention", ()),
+    "daily": ("log.daily", "Daily", ()),
     "consolidated": ("log.consolidated", "Consolidated", ()),
     "in_step": ("log.distilled", "InStep", ()),
     "distil_batches": ("log.distil_batches", "DistilBatches", ("log",)),
@@ -83,6 +85,7 @@ class StoreParts:
     in_step: InStep
     consolidated: Consolidated
     retention: Retention
+    daily: Daily
     distil_batches: DistilBatches
     rationales: Rationales
     commands: Commands

@@ -45,6 +45,7 @@ class PostgresStore(StoreParts):
         "_writer": ("log.postgres_log", "PostgresBatchWriter", ()),
         "purging": ("store.postgres", "PostgresPurging", ()),
         "turn_vectors": ("index.postgres_vectors", "PostgresVectors", ("log", "index")),
+        "daily": ("log.daily", "ServerDaily", ()),
     }
 
     def __init__(
