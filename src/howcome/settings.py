@@ -100,7 +100,7 @@ FIELDS = (
     Field("exclude", (), "Folders whose sessions are never stored, with all below them."),
     Field("redact_personal", default=False, help_text="Addresses, phone, card and national numbers are not stored."),
     Field(
-        "tool_text_days", 0, "Days for which the whole texts of tool calls and results are kept; 0: for ever.", 0, 36500
+        "tool_text_days", 0, "Days for which tool calls and results stay whole, on a server too; 0: for ever.", 0, 36500
     ),
     Field("second_opinion", "off", _SECOND_OPINION, choices=SECOND_OPINIONS),
     Field("transcript_folders", (), "Folders from which hooks may read transcripts, beside the clients' own."),

@@ -49,6 +49,8 @@ _CHANGING = re.compile(
 )
 """What depends on the store's own key, and on the moment."""
 
+LONG = "\n".join(f"berth {number}: the bollard holds" for number in range(400))
+TOLD = "howcome: old tool traffic was not …; the next import tries again\n"
 NOWHERE = "postgresql://mara@127.0.0.1:1/quay"
 
 
@@ -168,6 +170,36 @@ def test_days_are_those_of_the_embedded_store(
     assert ask("status")["last_week"] == {**quiet, "events": 2}
     assert "last week" in run("status").stdout
     assert ask("search", "upsert resends", "--all-projects")["results"]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_an_import_shortens_old_tool_traffic_where_the_setting_says_so(
+    server: str, postgres_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off by default, once a day: on a server no worker does it. What a memory cites and what was said stay.
+
+    What fails ends no import: it is told, and done by the next one.
+    """
+    store = PostgresStore(str(tmp_path / "client"), postgres_dsn)
+    talk = Transcript(store)
+    old_ms = int(time.time() * 1000) - 100 * DAY_MS
+    talk.add(talk.prompt(LONG, ts_ms=old_ms), *(talk.result(of, ts_ms=old_ms) for of in (LONG, f"cited {LONG}")))
+    monkeypatch.setenv("HOWCOME_STORE", server)
+    ask("remember", "The bollard holds at every berth of the quay.", "--evidence", store.log.events([3])[3].id)
+    refusing = (
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''not now''; END';"
+        " CREATE TRIGGER refusing BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION refuse()"
+    )
+    steps = (("0", "", len(LONG)), ("30", refusing, len(LONG)), ("30", "DROP TRIGGER refusing ON events", 800))
+    for days, change, chars in (*steps, ("30", "", 800)):
+        monkeypatch.setenv("HOWCOME_TOOL_TEXT_DAYS", days)
+        store.database.execute(change or "SELECT 1")
+        done = run("import", SAMPLES, "--json")
+        assert (done.returncode, json.loads(done.stdout)["files"] > 0) == (0, True)
+        assert re.sub("shortened: .* failed: not now", "…", done.stderr) == (TOLD if change == refusing else "")
+        told = store.log.events([1, 2, 3], with_text=True)
+        assert [len(told[row].text or "") for row in (1, 2, 3)] == [len(LONG), chars, len(LONG) + 6]
+    store.close()
 
 
 def ask_doctor() -> list[dict[str, str]]:

@@ -125,11 +125,11 @@ class Ingesting:
         return self._store.retention.shorten(now_ms() - days * DAY_MS, rest, is_trial=is_trial)
 
     def shorten_if_due(self, rest: Callable[[], bool]) -> None:
-        """The same once a day, where the settings name an age."""
+        """The same once a day, where the settings name an age; what failed (StoreError) is due again."""
         days, now = self._settings.tool_text_days, now_ms()
         if days and self._store.model_answers.pause_of(RETENTION, now) is None:
-            self._store.model_answers.pause(RETENTION, now, now + DAY_MS, "")
             self.shorten(days, rest)
+            self._store.model_answers.pause(RETENTION, now, now + DAY_MS, "")
 
     def vacuum(self) -> None:
         """Writes the database anew without gaps."""

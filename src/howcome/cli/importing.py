@@ -153,6 +153,7 @@ def read_found(
             bar.set_description("indexing")
             problems += _damages(app)
             app.index.finish()
+        problems += _shorten(app)
         facts = vector_facts(app, app.settings) if totals["accepted"] else {"state": ""}
         if facts["state"] == "ready" and facts["turns_without_vectors"]:
             totals["vectors"] = f"{waiting(facts)}; {making(facts)}"
@@ -166,6 +167,16 @@ def _damages(app: App) -> list[str]:
         return [f"{problem}; it is made anew from the rows" for problem in app.index.verify()]
     except StoreError as error:  # new rows are to be indexed all the same
         return [str(error)]
+
+
+def _shorten(app: App) -> list[str]:
+    """Shortens old tool traffic on a server, where no worker does it; why it has to wait for the next import."""
+    try:
+        if app.settings.store:
+            app.ingest.shorten_if_due(lambda: True)
+    except StoreError as error:
+        return [f"old tool traffic was not shortened: {error}; the next import tries again"]
+    return []
 
 
 def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:

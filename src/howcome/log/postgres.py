@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -24,6 +25,9 @@ from howcome.errors import StoreError, StoreLockedError
 from howcome.log.database import Database
 from howcome.log.postgres_schema import SCHEMA
 from howcome.log.terms import MemoryTerms
+
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+"""It would write to the error stream what it raises anyway."""
 
 _CONNECT = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 30_000, "application_name": "howcome"}
 """What a DSN may say otherwise. A server that is gone without a word is given up after half a minute."""
