@@ -28,14 +28,18 @@ TESTS = ("tests/contract", "tests/integration/test_postgres_servers.py", "tests/
 _PROGRAM = """#!/bin/sh
 exec unshare -rm /bin/sh -c '
 root="$1" program="$2"; shift 2
-mount --rbind /dev "$root/dev" && mount --bind /tmp "$root/tmp" || exit
+mount --rbind /dev "$root/dev" && mount --rbind /tmp "$root/tmp" || exit
 exec unshare -U --map-user=1000 --map-group=1000 --root="$root" {bin}/"$program" "$@"
 ' sh {root} {program} "$@" {options}
 """
 _OPTIONS = {
     "initdb": "",
-    "postgres": "-c shared_preload_libraries=timescaledb -c timescaledb.telemetry_level=off",
+    "postgres": (
+        "-c shared_preload_libraries=timescaledb -c timescaledb.telemetry_level=off"
+        " -c timescaledb.max_background_workers=0"
+    ),
 }
+"""Its workers would be connected to databases that are copied, which PostgreSQL refuses then."""
 
 
 class NotRunError(Exception):

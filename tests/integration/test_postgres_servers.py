@@ -5,12 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 from tests import postgres_servers
+
+from howcome.store.postgres import PostgresStore
+
+LIMIT = "timescaledb.max_tuples_decompressed_per_dml_transaction"
 
 
 def test_a_database_is_empty_and_apart(postgres_dsn: str) -> None:
@@ -39,3 +44,18 @@ def test_a_killed_process_leaves_no_server() -> None:
     while folder.exists() and time.monotonic() < until:
         time.sleep(0.05)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("server", ["pypi", "given"])
+def test_howcomes_connections_change_compressed_rows_however_many(server: str, tmp_path: Path) -> None:
+    """TimescaleDB's limit is lifted for them alone; a server without it is given no such setting."""
+    try:
+        dsn = postgres_servers.fresh_database(server)
+    except postgres_servers.NotHereError as error:
+        pytest.skip(str(error))
+    PostgresStore(str(tmp_path / "client"), dsn).close()
+    with closing(PostgresStore(str(tmp_path / "client"), dsn)) as store, psycopg.connect(dsn) as other:
+        has_timescale = other.execute("SELECT to_regnamespace('timescaledb_information') IS NOT NULL").fetchone()
+        wanted = ("0", "100000") if has_timescale == (True,) else (None, None)
+        [(ours,)] = store.database.rows(f"SELECT current_setting('{LIMIT}', true)")
+        assert (ours, *(other.execute(f"SELECT current_setting('{LIMIT}', true)").fetchone() or ())) == wanted

@@ -35,6 +35,13 @@ _CONNECT = {"connect_timeout": 5, "keepalives_idle": 30, "tcp_user_timeout": 30_
 _IDLE = "5min"
 """A client that hangs in the middle of a transaction keeps all others from writing: the server ends it then."""
 
+_UNLIMITED = (
+    "SELECT set_config(name, '0', false)"
+    " FROM (VALUES ('timescaledb.max_tuples_decompressed_per_dml_transaction')) one (name)"
+    " WHERE current_setting(name, true) IS NOT NULL"
+)
+"""Joined projects and old tool traffic are changed in compressed chunks, too: 100,000 rows a transaction by default."""
+
 _MARK = re.compile(r"\?(\d*)|(%)|(?<![\w\"])offset\b|\bchar\((?=\d)|SELECT value FROM json_each\b")
 _WORDS = {
     "offset": '"offset"',
@@ -81,7 +88,7 @@ def connect(dsn: str, schema: str, busy_ms: int, password: str) -> psycopg.Conne
     connection.adapters.register_loader("numeric", _Number)
     connection.execute(
         f'SET search_path = "{schema}", public; SET client_min_messages = error; SET client_encoding = utf8;'
-        f" SET lock_timeout = {busy_ms:d}; SET idle_in_transaction_session_timeout = '{_IDLE}'"
+        f" SET lock_timeout = {busy_ms:d}; SET idle_in_transaction_session_timeout = '{_IDLE}'; {_UNLIMITED}"
     )
     return connection
 
