@@ -116,7 +116,7 @@ def test_whatever_happens_the_counts_are_those_of_the_events(store: Store, seed:
 
 
 def test_only_what_was_learnt_counts_as_learnt(store: Store) -> None:
-    """By the day on which it was said; what somebody kept by hand is theirs, and what was purged is gone."""
+    """By the day on which it was said; a forgotten one still is, a purged one is gone, what is kept by hand is not."""
     Transcript(store).say("one")
     sql = (
         "INSERT INTO memories (key, change, digest, type, text, project_id, origin, status, created_ms, source,"
@@ -130,6 +130,7 @@ def test_only_what_was_learnt_counts_as_learnt(store: Store) -> None:
         for number, (project, *more) in enumerate(rows):
             key = number.to_bytes(16, "big")
             store.database.execute(sql, (key, number, key, project, *more))
+        store.database.execute("UPDATE memories SET deleted_ms = ? WHERE change = 1", (START_MS,))
     day, root = START_MS // DAY_MS, "/home/mara/quay"
     assert store.daily.learnt(Scope.everything()) == [(day, root, 2), (day + 1, "", 1)]
     assert store.daily.learnt(Scope.project(1)) == [(day, root, 2)]
