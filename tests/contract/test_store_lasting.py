@@ -71,7 +71,20 @@ def test_old_tool_texts_are_shortened(store: Store) -> None:
     """Once; what people said stays as it is."""
     session = Transcript(store, "/t/s.jsonl")
     session.add(session.prompt("word " * 5000), session.result("\n".join(map(str, range(20_000)))))
-    count, saved = store.retention.shorten(START_MS * 2, is_trial=True)
-    assert (count, saved > 0) == (1, True)
-    assert store.retention.shorten(START_MS * 2) == (count, saved)
-    assert store.retention.shorten(START_MS * 2)[0] == 0
+    count, saved, damaged = store.retention.shorten(START_MS * 2, is_trial=True)
+    assert (count, saved > 0, damaged) == (1, True, 0)
+    assert store.retention.shorten(START_MS * 2) == (count, saved, 0)
+    assert store.retention.shorten(START_MS * 2) == (0, 0, 0)
+
+
+def test_what_cannot_be_unpacked_keeps_no_other_text_from_being_shortened(store: Store) -> None:
+    """It is counted, and stays as it is."""
+    session = Transcript(store, "/t/s.jsonl")
+    session.add(*(session.result(f"{number} " + "\n".join(map(str, range(20_000)))) for number in range(3)))
+    sql = "SELECT payload FROM events WHERE id = 2"
+    [(payload,)] = store.database.rows(sql)
+    with store.transaction():
+        store.database.execute("UPDATE events SET payload = ? WHERE id = 2", (payload[:20],))
+    count, _, damaged = store.retention.shorten(START_MS * 2)
+    assert (count, damaged) == (2, 1)
+    assert store.database.rows(sql) == [(payload[:20],)]

@@ -14,6 +14,7 @@ from tests.processes import ask, run
 
 from howcome.domain import events
 from howcome.domain.ranking import DAY_MS
+from howcome.errors import StoreError
 from howcome.log.retention import shortened
 from howcome.present.patience import Patience
 from howcome.settings import read_settings
@@ -22,6 +23,7 @@ from howcome.worker.passes import CatchUp
 
 LONG = "\n".join(f"berth {number}: the bollard holds" for number in range(400))
 WRITTEN = json.dumps({"file_path": "/home/mara/quay/tides.py", "content": LONG}, separators=(",", ":"))
+AN_HOUR_LATER = "UPDATE pauses SET until_ms = until_ms - 3600000 WHERE name = 'retention'"
 VALUES = st.recursive(
     st.one_of(st.text(st.characters(codec="utf-8"), max_size=900), st.integers(), st.none()),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
@@ -90,15 +92,58 @@ def test_old_tool_traffic_is_shortened_and_nothing_else(home: Path) -> None:
     assert "MB before" in run("compact").stdout
 
 
+def test_a_text_that_cannot_be_unpacked_is_told_and_left(home: Path) -> None:
+    """The others are shortened."""
+    change(home, "UPDATE events SET payload = substr(payload, 1, 20) WHERE id = 2")
+    said = run("compact", "--older-than", "30", "--yes").stdout
+    assert "1 text of tool traffic older than 30 days shortened" in said
+    assert "1 text cannot be unpacked: left whole" in said
+    report = ask("compact", "--older-than", "30", "--dry-run")
+    assert (report["texts"], report["damaged_texts"]) == (0, 1)
+
+
 def test_the_worker_shortens_only_where_the_setting_says_so(home: Path, tmp_path: Path) -> None:
     """Off by default; once a day."""
     before = texts(home)
-    for days, count in (("0", 0), ("30", 2)):
-        told = {"HOWCOME_HOME": str(home), "HOME": str(tmp_path), "HOWCOME_EMBEDDING": "off"}
-        settings = read_settings({**told, "HOWCOME_TOOL_TEXT_DAYS": days, "HOWCOME_DISTILLER": "off"})
-        CatchUp(settings, Patience()).scan()
+    for days, hours, count in (("0", 0, 0), ("30", 0, 2), ("30", 23, 0), ("30", 1, 1)):
+        for _ in range(hours):
+            change(home, AN_HOUR_LATER)
+        if hours == 23:
+            store = SqliteStore(str(home))
+            talk = Transcript(store, "/t/late.jsonl", session="late")
+            talk.add(talk.result(f"late {LONG}", ts_ms=time.time_ns() // 1_000_000 - 100 * DAY_MS))
+            store.close()
+            before = texts(home)
+        worker(home, tmp_path, days).scan()
         after = texts(home)
         assert sum(after[ident] != text for ident, text in before.items()) == count
+        before = after
+
+
+def test_what_cannot_be_shortened_keeps_the_worker_from_nothing_else(home: Path, tmp_path: Path) -> None:
+    """It is told once, after all other work, and due again in an hour."""
+    change(home, "CREATE TRIGGER refusing BEFORE UPDATE ON events BEGIN SELECT raise(ABORT, 'not now'); END")
+    with pytest.raises(StoreError, match="not now"):
+        worker(home, tmp_path, "30").scan()
+    assert list((home / "backups").iterdir())
+    assert worker(home, tmp_path, "30").scan()
+    change(home, AN_HOUR_LATER)
+    with pytest.raises(StoreError, match="not now"):
+        worker(home, tmp_path, "30").scan()
+
+
+def change(home: Path, sql: str) -> None:
+    """Changes the store's rows or tables."""
+    store = SqliteStore(str(home))
+    with store.transaction():
+        store.database.execute(sql)
+    store.close()
+
+
+def worker(home: Path, tmp_path: Path, days: str) -> CatchUp:
+    """One whose setting says so many days."""
+    told = {"HOWCOME_HOME": str(home), "HOME": str(tmp_path), "HOWCOME_EMBEDDING": "off"}
+    return CatchUp(read_settings({**told, "HOWCOME_TOOL_TEXT_DAYS": days, "HOWCOME_DISTILLER": "off"}), Patience())
 
 
 @given(st.dictionaries(st.sampled_from([*events.CALL_FIELDS, *events.CONTENT_FIELDS, "other"]), VALUES, max_size=4))

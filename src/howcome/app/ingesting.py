@@ -28,8 +28,8 @@ MAX_JOBS = 4
 """Three readers make rows faster than one process commits and indexes them (docs/evaluation.md, "Speed of imports")."""
 
 
-RETENTION, DAY_MS = "retention", 24 * 3_600_000
-"""The name of the note that old tool traffic was shortened today."""
+RETENTION, HOUR_MS, DAY_MS = "retention", 3_600_000, 24 * 3_600_000
+"""The name of the note that old tool traffic was shortened today, or that it failed in this hour."""
 
 
 class Ingesting:
@@ -120,16 +120,25 @@ class Ingesting:
 
         return ingest_spool(self.ingester(), self._store, home, deadline=deadline, retry_all=retry_all, wait_s=wait_s)
 
-    def shorten(self, days: int, rest: Callable[[], bool] = lambda: True, *, is_trial: bool = False) -> tuple[int, int]:
-        """Shortens tool traffic older than that, for good: how many texts, and bytes; see `log.retention`."""
+    def shorten(
+        self, days: int, rest: Callable[[], bool] = lambda: True, *, is_trial: bool = False
+    ) -> tuple[int, int, int]:
+        """Shortens tool traffic older than that, for good: how many texts, bytes, damaged; see `log.retention`."""
         return self._store.retention.shorten(now_ms() - days * DAY_MS, rest, is_trial=is_trial)
 
-    def shorten_if_due(self, rest: Callable[[], bool]) -> None:
-        """The same once a day, where the settings name an age; what failed (StoreError) is due again."""
-        days, now = self._settings.tool_text_days, now_ms()
-        if days and self._store.model_answers.pause_of(RETENTION, now) is None:
-            self.shorten(days, rest)
-            self._store.model_answers.pause(RETENTION, now, now + DAY_MS, "")
+    def shorten_if_due(self, rest: Callable[[], bool]) -> int:
+        """The same once a day, where the settings name an age: how many are damaged.
+
+        What was ended, or failed (StoreError), is due again in an hour.
+        """
+        days, now, notes = self._settings.tool_text_days, now_ms(), self._store.model_answers
+        if not days or notes.pause_of(RETENTION, now) is not None:
+            return 0
+        notes.pause(RETENTION, now, now + HOUR_MS, "")
+        damaged = self.shorten(days, rest)[2]
+        if rest():
+            notes.pause(RETENTION, now, now + DAY_MS, "")
+        return damaged
 
     def vacuum(self) -> None:
         """Writes the database anew without gaps."""

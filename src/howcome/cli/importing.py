@@ -170,13 +170,12 @@ def _damages(app: App) -> list[str]:
 
 
 def _shorten(app: App) -> list[str]:
-    """Shortens old tool traffic on a server, where no worker does it; why it has to wait for the next import."""
+    """Shortens old tool traffic on a server, where no worker does it; what could not be shortened, and why."""
     try:
-        if app.settings.store:
-            app.ingest.shorten_if_due(lambda: True)
+        damaged = app.settings.store and app.ingest.shorten_if_due(lambda: True)
     except StoreError as error:
-        return [f"old tool traffic was not shortened: {error}; the next import tries again"]
-    return []
+        return [f"old tool traffic was not shortened: {error}; an import tries again in an hour"]
+    return [f"{counted(damaged, 'old text')} could not be unpacked, and stayed whole"] if damaged else []
 
 
 def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) -> FileReport | None:

@@ -108,9 +108,10 @@ def compact(
     days = days or settings.tool_text_days
     old = f"of tool traffic older than {counted(days, 'day')}"
     with open_app(settings, create=False) as app:
-        count, saved = app.ingest.shorten(days, is_trial=True) if days else (0, 0)
+        count, saved, damaged = app.ingest.shorten(days, is_trial=True) if days else (0, 0, 0)
         before = app.health.place()[2][0]
-        facts = {"days": days, "texts": count, "saved_bytes": saved, "is_dry_run": dry_run, "before_bytes": before}
+        facts = {"days": days, "texts": count, "saved_bytes": saved, "damaged_texts": damaged}
+        facts |= {"is_dry_run": dry_run, "before_bytes": before}
         if not dry_run:
             if count:
                 what = f"{counted(count, 'whole text')} {old} ({saved / 1e6:.1f} MB)"
@@ -122,6 +123,7 @@ def compact(
     if days:
         done = "would be shortened" if dry_run else "shortened"
         lines.append(f"{counted(count, 'text')} {old} {done}: {saved / 1e6:.1f} MB")
+        lines += [f"{counted(damaged, 'text')} cannot be unpacked: left whole"] if damaged else []
     elif dry_run:
         lines.append("nothing would be shortened: no age is given (--older-than DAYS, or the setting tool_text_days)")
     if not dry_run:

@@ -34,18 +34,24 @@ class Retention:
 
     def shorten(
         self, before_ms: int, rest: Callable[[], bool] = lambda: True, *, is_trial: bool = False
-    ) -> tuple[int, int]:
-        """Shortens tool traffic from before a moment that no memory cites: how many texts, and their bytes as stored.
+    ) -> tuple[int, int, int]:
+        """Shortens tool traffic from before a moment that no memory cites.
 
+        How many texts, by how many bytes as stored, and how many texts stay because they cannot be unpacked.
         Whoever is killed goes on the next time; `rest` is asked between steps, and ends it.
         """
         pack = zstandard.ZstdCompressor(level=3, write_content_size=True).compress
         cited = {event for (event,) in self._db.rows("SELECT DISTINCT event FROM memory_evidence")}
-        count, saved, row = 0, 0, 0
+        count, saved, damaged, row = 0, 0, 0, 0
         while found := self._db.rows(_OLD, (row, _CALL, _RESULT, before_ms, ROWS_A_STEP)):
             row, changed = found[-1][0], []
             for ident, key, kind, excerpt, payload in found:
-                short = shortened(text := unpack(payload, excerpt), is_call=kind == _CALL)
+                try:
+                    text = unpack(payload, excerpt)
+                except zstandard.ZstdError:  # one damaged text must not keep the others whole
+                    damaged += 1
+                    continue
+                short = shortened(text, is_call=kind == _CALL)
                 if len(short) < len(text) and ID_PREFIX + key.hex()[:ID_HEX_CHARS] not in cited:
                     changed.append((packed := pack(short.encode("utf-8", "replace")), ident))
                     saved += len(payload) - len(packed)
@@ -55,7 +61,7 @@ class Retention:
                     self._db.executemany("UPDATE events SET payload = ? WHERE id = ?", changed)
             if not rest():
                 break
-        return count, saved
+        return count, saved, damaged
 
 
 def shortened(text: str, *, is_call: bool) -> str:

@@ -169,8 +169,8 @@ class CatchUp:
         """What follows reading, in this order; a search finds the new rows as soon as the first is done."""
         return (
             self._verify, self._index, self._note_commands, self._identify, self._distil, self._keep_in_step,
-            self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed, self._shorten,
-            self._back_up, self._receive, self._meet_team,
+            self._explain, self._refresh, self._distil_by_model, self._consolidate, self._embed,
+            self._back_up, self._receive, self._meet_team, self._shorten,
         )  # fmt: skip
 
     def _verify(self, app: App) -> bool:
