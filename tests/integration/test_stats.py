@@ -114,7 +114,9 @@ def test_days_are_counted_without_their_sessions() -> None:
     shown = [(one["day"], *(one[name] for name in ("prompts", "calls", "failed", "compactions"))) for one in days]
     assert shown == [("2026-03-02", 1, 8, 4, 1), ("2026-03-04", 1, 2, 0, 0), ("2026-03-22", 1, 0, 0, 0)]
     assert days[0]["tools"]["Bash"] == {"calls": 3, "failed": 3}
-    assert stats("--daily", "--since", "2026-03-04T12:00Z")["days"] == days[1:]
+    assert stats("--daily", "--since", "2026-03-04T12:00Z") == {"since": "2026-03-04T00:00:00.000Z", "days": days[1:]}
+    refused = run("stats", "--daily", "--since", "9999-12-31T23:59:59-12:00")
+    assert (refused.returncode, "is no time; write 2026-10-01" in refused.stderr) == (2, True)
     said = run("stats", "--all-projects", "--daily").stdout
     assert re.search(r"^2026-03-02 +\d+ +1 +8 +4 +1 +0$", said, re.MULTILINE)
     assert re.search(r"^Bash +3 +3$", said, re.MULTILINE)

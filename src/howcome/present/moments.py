@@ -27,7 +27,7 @@ def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> i
         moment = datetime.fromisoformat(text.strip())
         if moment.tzinfo is None:
             moment = moment.astimezone() if is_local else moment.replace(tzinfo=UTC)
-        return max(0, int(moment.timestamp() * 1000))
+        return max(0, int(moment.astimezone(UTC).timestamp() * 1000))
     except (ValueError, OverflowError) as error:
         spoken = spans(text[:MAX_SPOKEN_CHARS], now_ms + ahead_ms)
         if len(spoken) == 1 and spoken[0].since_ms is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from howcome.domain.times import DAY_MS
 from howcome.history.telemetry.days import COUNTS, FAILED
 from howcome.history.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
 from howcome.history.telemetry.spending import Spending
@@ -42,12 +43,12 @@ def gather(app: App, scope: Scope, since_ms: int, by: str | None, *, is_told: bo
 
 
 def gather_days(app: App, scope: Scope, since_ms: int) -> dict[str, Any]:
-    """What happened each day in each project, as JSON values."""
+    """What happened each day in each project, as JSON values, from the day of a moment (UTC ms) on."""
     rows = [
         {"day": day, "project": project, **{name: counts[name] for name in COUNTS}, "tools": _tools(counts)}
         for (day, project), counts in app.telemetry.days(scope, since_ms).items()
     ]
-    return {"since": iso_time(since_ms) if since_ms else None, "days": rows}
+    return {"since": iso_time(since_ms - since_ms % DAY_MS) if since_ms else None, "days": rows}
 
 
 def _tools(counts: Counter[str]) -> dict[str, dict[str, int]]:
