@@ -88,7 +88,7 @@ def test_a_project_that_is_joined_to_another_takes_its_counts_along(store: Store
 
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_happens_the_counts_are_those_of_the_events(store: Store, seed: int) -> None:
-    """Random batches of random days, joined projects, shortened texts, killed transactions, memories purged."""
+    """Random batches of random days, joined projects, shortened texts, transactions that are rolled back."""
     chance = random.Random(seed)
     roots = [f"/home/mara/{number}" for number in range(5)]
     for step in range(25):
