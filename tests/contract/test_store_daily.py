@@ -13,6 +13,7 @@ from tests.batches import START_MS, Transcript
 from howcome.domain import events
 from howcome.domain.stored import Scope
 from howcome.domain.times import DAY_MS
+from howcome.log.daily import LAST_DAY
 
 if TYPE_CHECKING:
     from howcome.domain.stored import StoredEvent
@@ -74,6 +75,12 @@ def test_the_counts_are_what_the_raw_events_say(store: Store) -> None:
         assert counted(store, since_ms=since_ms) == recounted(store, since_ms=since_ms)
     assert counted(store, Scope.project(store.projects.of_root(HARBOUR))) == recounted(store, HARBOUR)
     assert store.daily.events(Scope.project(None)) == []
+
+
+def test_what_is_dated_beyond_the_calendar_counts_on_its_last_day(store: Store) -> None:
+    """A transcript may say any time; a day of the year 10000 has no name."""
+    Transcript(store).say("one", ts_ms=(LAST_DAY + 2) * DAY_MS)
+    assert [one.day for one in store.daily.events(Scope.everything())] == [LAST_DAY]
 
 
 def test_a_project_that_is_joined_to_another_takes_its_counts_along(store: Store) -> None:

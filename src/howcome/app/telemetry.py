@@ -9,7 +9,7 @@ from howcome.domain.candidates import users_words
 from howcome.domain.events import ORIGIN_USER
 from howcome.domain.memories import Memory, MemoryFilter
 from howcome.domain.stored import Scope
-from howcome.domain.times import DAY_MS
+from howcome.domain.times import DAY_MS, iso_day
 from howcome.history.telemetry.counting import WEEK_MS, Counts, counts
 from howcome.history.telemetry.days import ByDay, days
 from howcome.history.telemetry.patterns import Pattern, patterns
@@ -36,7 +36,8 @@ class Telemetry:
 
     def last_week(self) -> Counter[str]:
         """The counts of seven days, today among them, of every project; see `history.telemetry.days`."""
-        return sum(self.days(Scope.everything(), now_ms() - WEEK_MS + DAY_MS).values(), Counter())
+        today, found = iso_day(now_ms()), self.days(Scope.everything(), now_ms() - WEEK_MS + DAY_MS)
+        return sum((counts for (day, _), counts in found.items() if day <= today), Counter())  # clocks may be wrong
 
     def spent(self, scope: Scope, since_ms: int = 0, by: str | None = None) -> Spending:
         """What their transcripts say of tokens and cost; see `history.telemetry.spending`."""

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Scope
     from howcome.log.database import Database
 
+LAST_DAY = 2_932_896
+"""9999-12-31, in days since 1970: what a transcript dates later counts there."""
+
 _COUNTS = (
-    f"SELECT order_ms / {DAY_MS} AS day, project_id, kind, origin, coalesce(tool, '') AS tool, count(*) AS events,"  # noqa: S608 - fixed text
+    f"SELECT CASE WHEN order_ms < {DAY_MS * LAST_DAY} THEN order_ms / {DAY_MS} ELSE {LAST_DAY} END AS day,"  # noqa: S608 - fixed
+    " project_id, kind, origin, coalesce(tool, '') AS tool, count(*) AS events,"
     " count(*) FILTER (WHERE failed = 1 OR exit_code <> 0) AS failures"
     " FROM events WHERE {since} AND (?1 IS NULL OR project_id = ?1) GROUP BY 1, 2, 3, 4, 5"
 )

@@ -38,6 +38,7 @@ class Retention:
         """Shortens tool traffic from before a moment that no memory cites.
 
         How many texts, by how many bytes as stored, and how many texts stay because they cannot be unpacked.
+        A text that changes meanwhile (redacted again) stays as it became.
         Whoever is killed goes on the next time; `rest` is asked between steps, and ends it.
         """
         pack = zstandard.ZstdCompressor(level=3, write_content_size=True).compress
@@ -53,12 +54,12 @@ class Retention:
                     continue
                 short = shortened(text, is_call=kind == _CALL)
                 if len(short) < len(text) and ID_PREFIX + key.hex()[:ID_HEX_CHARS] not in cited:
-                    changed.append((packed := pack(short.encode("utf-8", "replace")), ident))
+                    changed.append((packed := pack(short.encode("utf-8", "replace")), ident, payload))
                     saved += len(payload) - len(packed)
             count += len(changed)
             if changed and not is_trial:
                 with self._db.transaction():
-                    self._db.executemany("UPDATE events SET payload = ? WHERE id = ?", changed)
+                    self._db.executemany("UPDATE events SET payload = ? WHERE id = ? AND payload = ?", changed)
             if not rest():
                 break
         return count, saved, damaged
