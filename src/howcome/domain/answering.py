@@ -51,7 +51,7 @@ def asked_of_past(prompt: str) -> str | None:
     """
     said = prompt.split()
     lists = ("recalls", "hints") if "?" in prompt or is_question(prompt) else ("recalls",)
-    if len(said) > MAX_WORDS or words.rest_of(prompt, *lists) == " ".join(said):
+    if words.count(prompt) > MAX_WORDS or words.rest_of(prompt, *lists) == " ".join(said):
         return None
     rest = words.rest_of(prompt, "recalls", "hints", "asking")
     return rest if any(character.isalnum() for character in rest) else ""
@@ -66,7 +66,7 @@ def share_of(said: str, weights: Mapping[str, float]) -> float:
 def passing(said: str) -> float:
     """How little a sentence in lower case says by itself."""
     worth = NARRATION * words.opens(said, "narrates") + QUESTION * ("?" in said) + HEAD * said.endswith(":")
-    return worth + FRAGMENT * (len(said.split()) < MIN_WORDS)
+    return worth + FRAGMENT * (words.count(said) < MIN_WORDS)
 
 
 def best_first(told: Iterable[tuple[_Of, str]], weights: Mapping[str, float]) -> list[tuple[float, _Of, str]]:

@@ -29,7 +29,7 @@ sentence that name nothing. undoes: what was done last is to be taken back.
 """
 
 MAX_PHRASE_WORDS = 6
-_OPENING = "¿¡"
+_OPENING = "¿¡\u300c\u300e\uff08“„"
 # Also Chinese and Japanese marks.
 _AROUND = ".,;:!?…()[]\"'“”„«»\u3001\u3002\uff0c\uff01\uff1f\uff1a\u300c\u300d" + _OPENING
 """What may stand around a word."""
@@ -38,21 +38,28 @@ MAX_WORD_CHARS = 80
 """No word of a list is longer: of a text so much of its beginning is looked at."""
 
 
-_OTHER_SCRIPTS = ("ja.txt", "ko.txt", "ru.txt", "zh.txt")
-"""Languages that no text in Latin letters is in: a prompt's hook need not read them."""
+LANGUAGES = {
+    "": ("en", "de"), "romance": ("en", "de", "es", "fr", "pt"), "other": ("en", "de", "ja", "ko", "ru", "zh"),
+}  # fmt: skip
+"""The files that are looked into, by what a text looks like: most are English, and a hook reads no more for those."""
+
+LOOKED_AT_CHARS = 400
+"""So much of a text shows its language."""
 
 _OTHER = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ACCENTS = frozenset("áéíóúñãõçêèàùâîôû¿¡")
+_ROMANCE = frozenset(
+    "el los las la y por que para una siempre nunca com uma sempre le les des du et une pas dans pourquoi".split()
+)
 
 
 @cache
-def _lists(*, is_latin: bool) -> dict[str, str]:
-    """The lists of all languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
+def _lists(language: str) -> dict[str, str]:
+    """The lists of some languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
     found = dict.fromkeys(LISTS, "")
     folder = os.path.join(os.path.dirname(__file__), "words")  # `importlib.resources` costs a prompt 15 ms
-    for file in sorted(os.listdir(folder)):
-        if not file.endswith(".txt") or (is_latin and file in _OTHER_SCRIPTS):
-            continue
-        with open(os.path.join(folder, file), encoding="utf-8") as lines:
+    for code in LANGUAGES[language]:
+        with open(os.path.join(folder, f"{code}.txt"), encoding="utf-8") as lines:
             for line in lines.read().replace("\n ", " ").splitlines():
                 name, _, told = line.partition(": ")
                 if told and line[0] != "#":
@@ -61,18 +68,23 @@ def _lists(*, is_latin: bool) -> dict[str, str]:
 
 
 @cache
-def _list(name: str, *, is_latin: bool) -> list[str]:
+def _list(name: str, language: str) -> list[str]:
     """The words of a list, each once."""
-    return list(dict.fromkeys(found for word in _lists(is_latin=is_latin)[name].split("|") if (found := word.strip())))
+    return list(dict.fromkeys(found for word in _lists(language)[name].split("|") if (found := word.strip())))
 
 
-def _is_latin(text: str) -> bool:
-    return text.isascii() or _OTHER.search(text) is None
+def language_of(text: str) -> str:
+    """Which of LANGUAGES a text is in, by its letters and its commonest words."""
+    text = text[:LOOKED_AT_CHARS].lower()
+    if not text.isascii() and _OTHER.search(text):
+        return "other"
+    is_romance = not _ROMANCE.isdisjoint(text.split()) or not (text.isascii() or _ACCENTS.isdisjoint(text))
+    return "romance" if is_romance else ""
 
 
 @cache
-def _pattern(*names: str, is_latin: bool) -> re.Pattern[str]:
-    every = (word for name in names for word in _list(name, is_latin=is_latin))
+def _pattern(*names: str, language: str) -> re.Pattern[str]:
+    every = (word for name in names for word in _list(name, language))
     found = sorted(every, key=lambda word: (-len(word), word))
     spaced, joined = (
         "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in found if is_joined(word) == joins)
@@ -87,39 +99,46 @@ def is_joined(word: str) -> bool:
     return word > "\u2e80"
 
 
+def count(text: str) -> int:
+    """How many words a text has; two signs of a script without blanks are one."""
+    joined = 0 if text.isascii() else sum("\u2e80" < sign < "\uac00" for sign in text)
+    return len(text.split()) + joined // 2
+
+
 def begins(text: str, *names: str) -> bool:
     """Whether a text begins with a word of some lists."""
     text = text[:MAX_WORD_CHARS].lower().lstrip(_OPENING)
-    return _pattern(*names, is_latin=_is_latin(text)).match(text) is not None
+    return _pattern(*names, language=language_of(text)).match(text) is not None
 
 
 def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
-    return _pattern(name, is_latin=_is_latin(text)).search(text.lower()) is not None
+    return _pattern(name, language=language_of(text)).search(text.lower()) is not None
 
 
 def ends(text: str, name: str) -> list[int]:
     """Where the words of a list end in a text that is in lower case."""
-    return [found.end() for found in _pattern(name, is_latin=_is_latin(text)).finditer(text)]
+    return [found.end() for found in _pattern(name, language=language_of(text)).finditer(text)]
 
 
 @cache
 def single(*names: str) -> frozenset[str]:
     """The words of some lists, phrases taken apart."""
-    return frozenset(word for name in names for phrase in _list(name, is_latin=False) for word in phrase.split())
+    every = {word for name in names for language in LANGUAGES for word in _list(name, language)}
+    return frozenset(word for phrase in every for word in phrase.split())
 
 
 def without(text: str, name: str) -> str:
     """A text in lower case, without the words of a list."""
-    return _pattern(name, is_latin=_is_latin(text)).sub(" ", text.lower())
+    return _pattern(name, language=language_of(text)).sub(" ", text.lower())
 
 
 def opens(text: str, name: str) -> bool:
     """As `begins`, without a pattern: for a prompt's hook."""
     said = text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]
-    if said and is_joined(said[0]):
-        return said[0].startswith(_joined(name))
-    firsts, known = _bare(name, is_latin=_is_latin(text))
+    if is_joined(text := text.lstrip(_AROUND + " \n")):
+        return text.lower().startswith(_joined(name))
+    firsts, known = _bare(name, language=language_of(text))
     if not said or said[0].strip(_AROUND).lower() not in firsts:
         return False
     bare = [word.strip(_AROUND).lower() for word in said]
@@ -127,23 +146,23 @@ def opens(text: str, name: str) -> bool:
 
 
 @cache
-def _bare(name: str, *, is_latin: bool) -> tuple[frozenset[str], frozenset[str]]:
+def _bare(name: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
     """The words of a list as they stand in a sentence, with how each begins: every sentence of an answer is asked."""
-    known = frozenset(word.strip(_AROUND) for word in _list(name, is_latin=is_latin))
+    known = frozenset(word.strip(_AROUND) for word in _list(name, language))
     return frozenset(word.partition(" ")[0] for word in known), known
 
 
 @cache
 def _joined(*names: str) -> tuple[str, ...]:
     """The words of some lists that stand without blanks around them, the longest first."""
-    found = {word for name in names for word in _list(name, is_latin=False) if is_joined(word)}
+    found = {word for name in names for word in _list(name, "other") if is_joined(word)}
     return tuple(sorted(found, key=len, reverse=True))
 
 
 @cache
-def _phrases(*names: str, is_latin: bool) -> tuple[frozenset[str], int]:
+def _phrases(*names: str, language: str) -> tuple[frozenset[str], int]:
     """What is on some lists, and how many words the longest of it has."""
-    known = frozenset(word for name in names for word in _list(name, is_latin=is_latin))
+    known = frozenset(word for name in names for word in _list(name, language))
     return known, max(word.count(" ") for word in known) + 1
 
 
@@ -152,9 +171,9 @@ def rest_of(text: str, *names: str) -> str:
 
     For a prompt's hook: looking a few dozen words up costs less than a pattern of a list, which has to be made.
     """
-    is_latin = _is_latin(text)
-    known, longest = _phrases(*names, is_latin=is_latin)
-    if not is_latin:
+    language = language_of(text)
+    known, longest = _phrases(*names, language=language)
+    if language == "other":
         for word in _joined(*names):
             text = text.replace(word, " ")
     said = text.split()

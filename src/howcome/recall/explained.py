@@ -129,14 +129,16 @@ def _bites(
     """The lines that a prompt was told of some events, by their rows, beside the lines of memories."""
     past = asked_of_past(prompt := clean_text(asked[:MAX_QUESTION_CHARS]))
     scope = Scope.everything() if one.project_id is None else Scope.project(one.project_id)
-    situation = Searcher(store).situation(past or prompt, Filter(scope), breadth=RECALL_BREADTH)
+    wanted = Filter(scope, before_ms=one.asked_ms)  # nothing that was said since
+    situation = Searcher(store).situation(past or prompt, wanted, breadth=RECALL_BREADTH)
     if past is not None:
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
-    made, found = Bites(store, situation, kept, is_asked=past is not None), dict[int, list[str]]()
+    more = one.lines - sum(not rule for _, _, rule in one.considered)  # lines of one turn are one row
+    made = Bites(store, situation, kept, is_asked=past is not None or more > 0)  # nobody else is told more
+    found: dict[int, list[str]] = {}
     exchanges: dict[int, list[int]] = {}
     for event in events:
         exchanges.setdefault(store.log.opening(event.row) or event.row, []).append(event.row)
-    more = one.lines - sum(not rule for _, _, rule in one.considered)  # lines of one turn are one row
     for exchange, rows in exchanges.items():
         told = made.again(exchange, rows[0], len(rows) + more)
         more -= max(0, len(told) - len(rows))

@@ -214,9 +214,9 @@ def _in_bites(
             verdict.hold(item.candidate.row, bite)
             continue
         verdict.gave(item.candidate.row, bite)
-        said.append(bite)
-        said += bites.more(item, bite, settings.recall_limit - len(said), answered)
-        answered.update(bite.rows if bite.memory is None else _cited(store, bite.memory))
+        both = [bite, *bites.more(item, bite, settings.recall_limit - len(said) - 1, answered)]
+        said += both
+        answered.update(row for one in both for row in (_cited(store, one.memory) if one.memory else one.rows))
     return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
 
 

@@ -57,11 +57,12 @@ def entropy(value: str) -> float:
 
 _SYMBOL = re.compile(r"[!@#$%^&*?+=~]")
 _DESCRIBING = re.compile(r"-[a-z]{3,}$")
-_CODING = re.compile(
-    r"(?:sha|md|aes|utf|base|argon|bcrypt|pbkdf|scrypt|rsa|ecdsa|iso|http|oauth|h|hs|rs)-?[0-9]", re.IGNORECASE
+_NO_SEED_WORDS = frozenset(
+    "the and for has are not was its our your his her you had but can all any who how why use".split()
 )
+_TICKET = re.compile(r"[A-Z]+[0-9]*-?[0-9]+|.*[vV][0-9].*")
 _FEW_DIGITS = 8
-_REFERRING = (" ", "\t", "${", "://", "((")
+_REFERRING = (" ", "\t", "${", "%(", "{{", "://", "((")
 _WEIRD_CHARS, _WEIRD_BITS = 24, 4.0
 """A value that is so long and so varied was drawn at random, whatever marks of code or assignment are in it."""
 
@@ -102,13 +103,18 @@ def is_hard_password(value: str) -> bool:
 def is_told_password(value: str) -> bool:
     """Tell whether a bare word behind "the password is" is one: hard, and no kind of coding ("sha256-hashed")."""
     is_varied = value.lower() != value != value.upper() or _SYMBOL.search(value) is not None
-    return is_varied and _DESCRIBING.search(value) is None and is_hard_password(value)
+    is_name = _DESCRIBING.search(value) or _TICKET.fullmatch(value)
+    return is_varied and not is_name and is_hard_password(value)
 
 
-def is_asked_password(value: str) -> bool:
-    """Tell whether a bare word behind words about a password is one: hard, and no kind of coding ("sha256")."""
-    value = value.rstrip(".,;:")
-    return is_hard_password(value) and _CODING.match(value) is None and _DESCRIBING.search(value) is None
+def is_typed_password(value: str) -> bool:
+    """Tell whether a word where a command takes a password is one: more than letters, and no variable."""
+    return is_filled_in(value) and not value.isalpha() and "%" not in (value[0], value[-1])
+
+
+def is_word_list(value: str) -> bool:
+    """Tell whether words in a row are a phrase of BIP 39, and no sentence."""
+    return _NO_SEED_WORDS.isdisjoint(value.lower().split())
 
 
 def is_random_hex(value: str) -> bool:
@@ -214,14 +220,14 @@ def is_option_password(value: str) -> bool:
 
 def is_login_password(value: str) -> bool:
     """Tell whether what follows `-p` of a program that logs in is a password, and no port."""
-    return is_filled_in(value) and not value.isdigit()
+    return is_filled_in(value) and value.strip("0123456789.:") != ""
 
 
 _rules, _parts = read_rules(
     "contexts.txt",
     *(is_filled_in, is_password, is_hard_password, is_random, is_credential_pair, is_url_password),
     *(is_connection_password, is_storage_key, is_credential, is_session_id, is_option_password, is_login_password),
-    *(is_told_password, is_asked_password, is_random_hex),
+    *(is_told_password, is_typed_password, is_word_list, is_random_hex),
 )
 CONTEXT_RULES = tuple(_rules)
 _PASSWORD_NAME = re.compile(rf"{_parts['PASS']}s?[_-]?[0-9]{{0,3}}$", re.IGNORECASE | re.ASCII)

@@ -61,8 +61,8 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         changed("gauge.py"), agent("Hecho."),
     ], ["siempre en UTC"]),
     ("directions", "a standing wish that begins a session", [
-        user("Always write comments in British English."), changed("gauge.py"), agent("Done."),
-    ], ["Always write comments in British English."]),
+        user("From now on write all comments in British English."), changed("gauge.py"), agent("Done."),
+    ], ["From now on write all comments in British English."]),
     ("directions", "the requirements' own example", [
         user("which queue?"), agent("RQ is simpler, Celery retries by itself."),
         user("use Celery instead of RQ because we need retry logic"), changed("queue.py"), agent("Done."),

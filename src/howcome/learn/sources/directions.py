@@ -85,8 +85,9 @@ def find(seen: Seen) -> list[Draft]:
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
-    stands_alone = not is_question(own) and (words.has(own, "reasons") or named(own) >= MANY_NAMES)
-    is_telling = named(text) or words.has(text, "reasons") or count_words(text) >= TELLING_WORDS
+    gives_reason = words.has(own, "reasons") or words.has(own, "rules")
+    stands_alone = not is_question(own) and (gives_reason or named(own) >= MANY_NAMES)
+    is_telling = gives_reason or named(text) or count_words(text) >= TELLING_WORDS
     if not (then or stands_alone) or not (seen.refused or is_telling):
         return []
     most = min(MAX_WORDS_CHARS, MAX_CHARS - len(f"{begun}: “”. {then}")) if then else MAX_CHARS - len(f"{begun}: “”")
@@ -131,7 +132,7 @@ def _matters(seen: Seen, text: str) -> bool:
         return False
     if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
-    if seen.before is not None or words.begins(text, "orders") or words.has(text, "rules") or any(partings(text)):
+    if seen.before is not None or words.has(text, "rules") or any(partings(text)):
         return True
     return count >= MIN_TASK_WORDS and len(words.ends(text.lower(), "reasons")) >= MIN_TASK_REASONS
 
