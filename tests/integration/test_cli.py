@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 from tests.builders import Claude, Codex, write
-from tests.processes import run
+from tests.histories import OpenCode
+from tests.processes import ask, run
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 PROJECT = "/home/dev/tidepool"
@@ -446,3 +447,27 @@ def test_what_a_library_writes_to_the_error_stream_itself_is_not_shown() -> None
     assert (done.stdout, done.stderr) == ("", "ours\nalso ours\n")
     closed = ["/bin/sh", "-c", f"'{sys.executable}' -m howcome --version 2>&-"]
     assert subprocess.run(closed, capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_shown_session_is_one_that_can_be_pasted(tmp_path: Path) -> None:
+    """Also where ids begin with the time, and sessions began in one minute; in every list."""
+    names = ["019ac0de-1111-7000-8000-00000000c001", "019ac0de-2222-7000-8000-00000000c002"]
+    for name in names:
+        talk = Codex(name)
+        write(
+            tmp_path / f"rollout-{name}.jsonl", talk.meta(), talk.message("user", f"why does berth {name[9:13]} fail?")
+        )
+    names += ["ses_ddc811112ffeAbCdEfGhIjKlMn", "ses_ddc822223ffeAbCdEfGhIjKlMn"]
+    for name in names[2:]:
+        chat = OpenCode(name)
+        chat.exchange("crane")
+        chat.save(tmp_path / "opencode.db")
+    names.append("3fa85f64-5717-4562-b3fc-2c963f66afa6")
+    write(tmp_path / "claude.jsonl", *Claude(names[-1]).conversation(1))
+    ask("import", tmp_path)
+    listed = run("timeline", "--all-projects").stdout + run("stats", "--by", "session").stdout
+    for name in names:
+        short = next(short for short in re.findall(rf"{name[:8]}\S*", listed) if name.startswith(short.rstrip(",")))
+        assert ask("timeline", short)["session_id"] == name
+    assert "3fa85f64-" not in listed

@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -487,6 +488,47 @@ def test_a_client_that_hangs_is_not_waited_for(patient: Patient) -> None:
     assert time.monotonic() - started < 30
 
 
+def test_a_version_is_read_before_a_program_is_started(patient: Patient) -> None:
+    """A package says it in a file next to its program; other packages around it do not."""
+    package = patient.home / "lib" / "node_modules" / "@google" / "gemini-cli"
+    (package / "dist").mkdir(parents=True)
+    (package / "package.json").write_text('{"version": "0.40.1", "bin": {"gemini": "dist/gemini.js"}}')
+    (package / "dist" / "package.json").write_text('{"type": "module", "version": "9.9.9"}')
+    patient.program("gemini", f"touch {patient.home}/started; echo 1.1.1")
+    (patient.programs / "gemini").rename(package / "dist" / "gemini.js")
+    (patient.programs / "gemini").symlink_to(package / "dist" / "gemini.js")
+    machine = Machine(patient.environment)
+    assert programs.client_version(machine, "gemini") == "0.40.1"
+    assert not (patient.home / "started").exists()
+    single = '{"name": "%s", "version": "2.0.0", "bin": "dist/gemini.js"}'  # a program with its package's name
+    for name in ("gemini", "@google/gemini"):
+        (package / "package.json").write_text(single % name)
+        assert programs.client_version(machine, "gemini") == "2.0.0"
+    others = ("{", "[]", '{"version": 7, "bin": {"gemini": "x"}}', '{"version": "2.0.0", "bin": {"other": "x"}}')
+    for other in (*others, single % "@gemini/other", '{"version": "2.0.0", "bin": "dist/gemini.js"}'):
+        (package / "package.json").write_text(other)
+        assert programs.client_version(machine, "gemini") == "1.1.1"
+
+
+def test_programs_are_started_together_and_leave_nothing(patient: Patient) -> None:
+    """Each waits for the other here; what they write at home goes away with the home that they are given."""
+    meet = "until [ -e {0}/{2} ]; do sleep 0.05; done; mkdir -p $XDG_CACHE_HOME/pkg; touch ~/left $CODEX_HOME/left"
+    meet += "; touch $TMPDIR/left $TMP/left $TEMP/left"
+    for name, other in (("codex", "gemini"), ("gemini", "codex")):
+        waits = meet.format(patient.home, name, other)
+        patient.program(name, f"touch {patient.home}/{name}; {waits}; echo {name} 1.2.3")
+    patient.program("copilot", "exit 1")
+    places = ("CODEX_HOME", "XDG_CACHE_HOME", "TMPDIR", "TMP", "TEMP")
+    patient.environment |= dict.fromkeys(places, str(patient.home))
+    before = sorted(patient.home.iterdir())
+    found = programs.check_versions(Machine(patient.environment))
+    said = {finding.what: finding for finding in found}
+    assert {"codex 1.2.3", "gemini 1.2.3"} <= set(said)
+    silent = said["copilot is here, and does not say its version"]
+    assert (silent.level, silent.remedy) == ("note", "copilot --version")
+    assert sorted(set(patient.home.iterdir()) - set(before)) == [patient.home / "codex", patient.home / "gemini"]
+
+
 @pytest.mark.parametrize("module", ["re2", "msgspec", "zstandard"])
 def test_a_part_that_is_missing_is_told_with_what_is_lost(patient: Patient, tmp_path: Path, module: str) -> None:
     """A warning: everything works, worse; the remedy installs it."""
@@ -653,6 +695,69 @@ def test_what_a_running_session_writes_is_no_warning(patient: Patient) -> None:
     assert (found["level"], found["what"].partition(": ")[2]) == ("note", "the next session's server reads it")
 
 
+def damaged_inside(database: Path) -> None:
+    """A bad block: the sessions are listed, and one of them cannot be read to its end."""
+    chat = OpenCode()
+    for number in range(60):
+        chat.exchange(f"berth{number}")
+    chat.save(database)
+    connection = sqlite3.connect(database)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    sql = "SELECT pageno FROM dbstat WHERE name = 'part' AND pagetype = 'leaf' AND ncell > 0 LIMIT 1"
+    (page,) = connection.execute(sql).fetchone()
+    connection.close()
+    with database.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
+
+
+def damaged_head(database: Path) -> None:
+    """Nothing in it is a database's."""
+    database.write_bytes(b"rubbish " * 1000)
+
+
+def of_another_schema(database: Path) -> None:
+    """The agent keeps its sessions otherwise now."""
+    sqlite3.connect(database).execute("CREATE TABLE conversation (id TEXT PRIMARY KEY)").connection.close()
+
+
+UNREADABLE = {
+    "damaged inside": (damaged_inside, "malformed", "sqlite3 "),
+    "damaged head": (damaged_head, "not a database", "sqlite3 "),
+    "unknown": (of_another_schema, "no such table: session", base.update_remedy()),
+}
+
+
+@pytest.mark.parametrize("state", UNREADABLE)
+def test_an_agents_database_that_nobody_can_read_is_named(patient: Patient, state: str) -> None:
+    """It is not said to be read soon; other transcripts that wait are told beside it."""
+    break_it, words, remedy = UNREADABLE[state]
+    database = patient.home / ".local" / "share" / "opencode" / "opencode.db"
+    database.parent.mkdir(parents=True)
+    break_it(database)
+    patient.session("later")
+    waiting = [found["what"] for found in patient.problems() if found["check"] == "unread"]
+    assert len(waiting) == 2
+    patient.do("howcome import")
+    (found,) = patient.problems()
+    assert (found["level"], found["check"]) == ("warning", "unread")
+    assert str(database) in found["what"]
+    assert words in found["what"]
+    assert found["remedy"].startswith(remedy)
+
+
+def test_an_agents_database_that_is_locked_waits(patient: Patient) -> None:
+    """Its agent is at it: it is read later, and nothing is wrong with it."""
+    chat = OpenCode()
+    chat.exchange("berth")
+    database = sqlite3.connect(chat.save(patient.home / ".local" / "share" / "opencode" / "opencode.db"))
+    database.execute("PRAGMA locking_mode = EXCLUSIVE")
+    database.execute("BEGIN EXCLUSIVE")
+    (found,) = [found for found in patient.examine()["findings"] if found["check"] == "unread"]
+    assert (found["level"], found["what"].partition(": ")[2]) == ("note", "the next session's server reads it")
+    database.close()
+
+
 def test_what_the_doctor_starts_is_no_hook_of_an_agent(patient: Patient) -> None:
     """No prompt is counted, no error is left, and nothing ran that was seen; a hook without a Stop is (`claude -p`)."""
     log = patient.store / "hook-errors.log"
@@ -803,8 +908,11 @@ def test_memories_of_a_damaged_store_are_saved(patient: Patient) -> None:
     damaged_but_readable(patient)
     (problem,) = patient.problems("--deep")
     assert "can still be read: 1" in problem["what"]
-    assert problem["remedy"] == "howcome doctor --fix"
-    patient.do("howcome doctor --deep --fix --yes")
+    assert problem["remedy"] == "howcome doctor --deep --fix"  # without --deep it is not looked for
+    assert (
+        "`howcome doctor --deep --fix` repairs some" in run("doctor", "--deep", environment=patient.environment).stdout
+    )
+    assert " and 1 memory," in patient.do(f"{problem['remedy']} --yes")
     assert patient.problems("--deep") == []
     assert "a queue keeps its order" in patient.do("howcome memories")
     follow(patient, "howcome uninstall --yes --purge")
@@ -993,3 +1101,55 @@ def test_whatever_a_program_does_it_comes_to_an_end(
     done = Machine(patient.environment).run(["sh", "-c", script], data=b"hello", limit_s=limit_s)
     assert (done.exit_code, done.stdout.strip()) == (exit_code, said)
     assert time.monotonic() - started < 30
+
+
+def test_what_a_program_leaves_running_is_ended_before_its_home_is_gone(patient: Patient) -> None:
+    """Also where it ends in time itself: else the child writes into a folder that was removed."""
+    child = patient.home / "child"
+    patient.program("claude", f"sleep 600 >/dev/null 2>&1 & echo $! > {child}; echo 2.1.329")
+    assert programs.client_version(Machine(patient.environment), "claude", limit_s=LIMIT_S) == "2.1.329"
+    deadline = time.monotonic() + LIMIT_S
+    while is_running(int(child.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there, and no zombie that nobody has asked about."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+AWAY = """
+import os, sys, time
+os.setsid()
+print("here", flush=True)
+with open(sys.argv[1], "w") as stream:
+    stream.write(str(os.getpid()))
+time.sleep(45)
+"""
+
+
+def test_a_child_that_left_and_holds_the_output_is_not_waited_for(patient: Patient, tmp_path: Path) -> None:
+    """It is in no group that could be ended: what was said until then is the answer."""
+    note = tmp_path / "child"
+    words = ["sh", "-c", '"$0" -c "$1" "$2" & sleep 600', sys.executable, AWAY, str(note)]
+    started = time.monotonic()
+    done = Machine(patient.environment).run(words, limit_s=3)
+    took_s = time.monotonic() - started
+    os.kill(int(note.read_text()), signal.SIGKILL)
+    assert (done.exit_code, done.stdout) == (None, "here\n")
+    assert took_s < 30
+
+
+def test_in_a_folder_that_was_deleted_projects_are_looked_at_all_the_same(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no project that moved."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    (finding,) = storage.check_projects(machine)
+    assert finding.level == "ok"

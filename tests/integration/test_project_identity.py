@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import shutil
 import sqlite3
 from pathlib import Path
@@ -127,7 +129,8 @@ def test_what_cannot_be_joined_says_why(tmp_path: Path) -> None:
     ask("import", talk(tmp_path, "s1", one, "berth"))
     assert run("projects", "join", one).returncode == 2
     assert "both are" in run("projects", "join", one, one, "--yes").stderr
-    assert "nothing is stored" in run("projects", "join", tmp_path, one, "--yes").stderr
+    (tmp_path / "two").mkdir()
+    assert "nothing is stored" in run("projects", "join", tmp_path, tmp_path / "two", "--yes").stderr
     assert run("projects", "join", one, tmp_path / "gone", "--yes").returncode == 2
 
 
@@ -138,8 +141,75 @@ def test_a_folder_of_which_nothing_is_stored_joins_a_project(tmp_path: Path) -> 
     for folder in (one, here):
         folder.mkdir()
     ask("import", talk(tmp_path, "s1", one, "berth"))
-    ask("projects", "join", one, here, "--yes")
+    done = run("projects", "join", one, here, "--yes")
+    assert done.stdout == f"{here} is a part of {one} now\n"
     assert found(here, "berth1") > 0
     ask("import", talk(tmp_path, "s2", here, "crane"))
     assert projects() == [str(one)]
     assert found(one, "crane1") > 0
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_repository_without_a_remote_that_moved_is_asked_about(tmp_path: Path) -> None:
+    """Its old folder is gone and its first commit is the same: whoever finds nothing there is told what joins them."""
+    old, new = make(tmp_path / "old place", "", "of this repository alone"), tmp_path / "new"
+    ask("import", talk(tmp_path, "s1", old, "berth"))
+    make(tmp_path / "else", "", "of another")
+    shutil.copytree(old, new)
+    searched = ("search", "why does berth1 fail")
+    assert "join" not in run(*searched, folder=new).stdout  # a copy, until the first one is gone
+    shutil.rmtree(old)
+    assert "join" not in run(*searched, folder=tmp_path / "else").stdout
+    words = ("howcome", "projects", "join", str(old), str(new))
+    assert f"it may be {old}, moved: `{shlex.join(words)}`" in run(*searched, folder=new).stdout
+    found_by_doctor = json.loads(run("doctor", "--json", folder=new).stdout)["findings"]
+    [finding] = [one for one in found_by_doctor if one["check"] == "projects"]
+    assert finding["remedy"].startswith(shlex.join(words))
+    assert projects() == [str(old)]
+    assert "join" not in run(*searched, folder=new, environment=os.environ | {"HOWCOME_EXCLUDE": str(new)}).stdout
+    ask("projects", "apart", new, old)
+    assert "join" not in run(*searched, folder=new).stdout
+    ask(*words[1:], "--yes")
+    assert found(new, "berth1") > 0
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_what_may_be_several_projects_is_asked_about_each(tmp_path: Path) -> None:
+    """Two copies that are gone begin with the same commit: neither is the likelier one."""
+    one, two, new = make(tmp_path / "one", ""), tmp_path / "two", tmp_path / "new"
+    for copy in (two, new):
+        shutil.copytree(one, copy)
+    ask("import", talk(tmp_path, "s1", one, "berth"), talk(tmp_path, "s2", two, "crane"))
+    for gone in (one, two):
+        shutil.rmtree(gone)
+    said = run("search", "why does berth1 fail", folder=new).stdout
+    assert "it may be one of 2 projects whose folders are gone: `howcome doctor` names them" in said
+    found_by_doctor = json.loads(run("doctor", "--json", folder=new).stdout)["findings"]
+    remedies = [one["remedy"] for one in found_by_doctor if one["check"] == "projects"]
+    for old in (one, two):
+        words = ("howcome", "projects", "join", str(old), str(new))
+        assert any(remedy.startswith(shlex.join(words)) for remedy in remedies)
+
+
+@pytest.mark.usefixtures("store_folder")
+@pytest.mark.parametrize("case", ["gone", "copied", "another", "no repository"])
+def test_the_first_name_becomes_the_part_only_where_both_are_one(case: str, tmp_path: Path) -> None:
+    """Else whoever wants a folder above to be the project would get the contrary, for good."""
+    one, here = make(tmp_path / "one", "", "of this one"), tmp_path / "here"
+    ask("import", talk(tmp_path, "s1", one, "berth"))
+    if case == "another":
+        make(here, "", "of another")
+    elif case == "copied":
+        shutil.copytree(one, here)
+    else:
+        here.mkdir()
+    if case == "gone":
+        shutil.rmtree(one)
+    done = run("projects", "join", here, one, "--yes")
+    if case in ("gone", "copied"):
+        assert done.stdout == f"{here} is a part of {one} now\n"
+    else:
+        assert done.returncode == 2
+        assert f"nothing is stored of {here}" in done.stderr
+    assert projects() == [str(one)]
+    assert bool(found(here, "berth1")) == (case in ("gone", "copied"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ import apsw
 import pytest
 from tests.builders import Claude, write
 from tests.checks import assert_accounted, assert_indexed, keys, memberships
+from tests.histories import OpenCode
 from tests.hostile.scale import of
 from tests.processes import COMMAND, LIMIT_S, ask, python, run
 
@@ -225,6 +227,108 @@ def test_what_was_forgotten_and_pinned_stays_so(database: Path, store_folder: Pa
     ).fetchall()
     store.close()
     assert rows == [(0, 1, 0), (1, 0, 0)]
+
+
+def test_a_memory_that_holds_everywhere_still_does(database: Path) -> None:
+    """Also where no project can be read: it has none, and needs none."""
+    ask("remember", "--global", "quay walls are measured in metres")
+    scratch(database, leaf_pages(database, "projects"), random.Random(2))
+    fixed = ask_damaged()
+    assert "saved 0 events and 3 memories, 600 events" in fixed, fixed
+    rows = {memory["text"]: memory["project"] for memory in ask("memories", "--all-projects")["memories"]}
+    assert rows["quay walls are measured in metres"] is None
+    assert len(rows) == 3
+
+
+def ask_damaged() -> str:
+    """What `doctor` says that it repaired."""
+    done = run("doctor", "--fix", "--yes", "--deep", "--json")
+    assert done.returncode in (0, 1), done.stderr
+    return "; ".join(json.loads(done.stdout)["fixed"])
+
+
+@pytest.mark.parametrize("lost", ["sources", "sessions", "projects"])
+def test_sessions_of_a_database_are_looked_for_again(lost: str, home: Path, store_folder: Path) -> None:
+    """Where their cursors are gone, the agent's database itself did not change: it is opened all the same."""
+    told = OpenCode("ses_crane")
+    told.exchange("crane")
+    told.save(home / ".local" / "share" / "opencode" / "opencode.db")
+    ask("import")
+    before = contents(store_folder)
+    scratch(store_folder / "howcome.db", leaf_pages(store_folder / "howcome.db", lost), random.Random(2))
+    assert "from transcripts" in ask_damaged()
+    assert contents(store_folder) == before
+
+
+def named(folder: Path) -> dict[bytes, tuple[str, str, str]]:
+    """Each event's session, and the projects of both, by its key."""
+    store = SqliteStore(str(folder))
+    sql = (
+        "SELECT e.key, s.name, p.root, o.root FROM events e JOIN sessions s ON s.id = e.session_id"
+        " JOIN projects p ON p.id = e.project_id JOIN projects o ON o.id = s.project_id"
+    )
+    rows = store.connection.execute(sql).fetchall()
+    store.close()
+    return {key: tuple(names) for key, *names in rows}
+
+
+@pytest.fixture
+def three(home: Path, store_folder: Path) -> Path:
+    """Three sessions of three projects; the folder of their transcripts."""
+    folder = home / ".claude" / "projects" / "-harbour"
+    for name in ("berth", "crane", "quay"):
+        write(folder / f"{name}.jsonl", *Claude(f"session-{name}", f"/gone/{name}").conversation(40, name))
+    ask("import")
+    assert len(set(named(store_folder).values())) == 3
+    return folder
+
+
+LOST = [["sources"], ["sessions"], ["projects"], ["sessions", "projects"]]
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_transcripts_that_are_there_come_back_under_their_own_names(
+    lost: list[str], three: Path, store_folder: Path
+) -> None:
+    """Also where another one is deleted, and its session is lost: nothing of it gets into a project of theirs."""
+    before = named(store_folder)
+    (three / "crane.jsonl").unlink()
+    for table in lost:
+        scratch(store_folder / "howcome.db", leaf_pages(store_folder / "howcome.db", table), random.Random(2))
+    ask_damaged()
+    assert named(store_folder) == {key: names for key, names in before.items() if names[0] != "session-crane"}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_transcripts_that_were_away_come_back_under_their_own_names(
+    lost: list[str], three: Path, store_folder: Path
+) -> None:
+    """A folder that is not mounted while the database is repaired: the next import reads it."""
+    before = contents(store_folder), named(store_folder)
+    three.rename(three.with_name("away"))
+    for table in lost:
+        scratch(store_folder / "howcome.db", leaf_pages(store_folder / "howcome.db", table), random.Random(2))
+    ask_damaged()
+    three.with_name("away").rename(three)
+    ask("import")
+    assert (contents(store_folder), named(store_folder)) == before
+
+
+@pytest.mark.usefixtures("three")
+@pytest.mark.parametrize("lost", [["events"], *LOST])
+def test_observations_after_a_salvage_are_stored_as_before(lost: list[str], store_folder: Path) -> None:
+    """Those from before may be lost with a page, because no transcript tells them again."""
+    spoken = {"agent": "cursor", "session_id": "7f3a", "cwd": "/gone/dock", "text": "the quay wall is dry"}
+    run("observe", "--now", data=json.dumps(spoken).encode())
+    before = named(store_folder)
+    for table in lost:
+        scratch(store_folder / "howcome.db", leaf_pages(store_folder / "howcome.db", table), random.Random(2))
+    ask_damaged()
+    kept = len(named(store_folder))
+    assert kept in (len(before) - 1, len(before))
+    run("observe", "--now", data=json.dumps(spoken | {"text": "the quay wall is wet"}).encode())
+    assert len(contents(store_folder)[0]) == kept + 1
+    assert ("7f3a", "/gone/dock", "/gone/dock") in named(store_folder).values()
 
 
 @pytest.mark.parametrize("table", ["events", "meta"])

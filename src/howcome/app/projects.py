@@ -103,6 +103,21 @@ class Projects:
 
         return doubts(self._store)
 
+    def moved(self, folder: str) -> list[tuple[str, str]]:
+        """The roots of the projects that a folder of which nothing is stored may be, each with the folder's own."""
+        from howcome.ingest.exclusion import Places
+        from howcome.ingest.identity import moved_from
+
+        if self._fixed_root is not None or self.scope_of(folder).project_id is not None:
+            return []
+        return [(old, project_root(folder)) for old in moved_from(self._store, Places(self._settings.exclude), folder)]
+
+    def may_be(self, root: str, other: str) -> bool:
+        """Whether a folder may be the project with the other root: that one's is gone, or both show one repository."""
+        from howcome.ingest.identity import may_be
+
+        return may_be(root, other)
+
     def keep_apart(self, root: str, other: str) -> None:
         """Two projects stay two."""
         self._store.projects.keep_apart(root, other, now_ms())

@@ -22,9 +22,6 @@ _ALL, _FOLDER = "or --all-projects", "or a folder that is there"
 _EVERY = "or leave out --project: then it is every project's sessions"
 UNKNOWN = "Nothing is stored of this project yet: `howcome import` reads its sessions."
 
-SHORT_SESSION = 8
-"""Any beginning of a session's id that no other has names it."""
-
 
 def option_ms(text: str | None, name: str) -> int | None:
     """The moment that an option names; None where it is not given."""

@@ -18,7 +18,7 @@ from howcome.errors import HowcomeError, UsageError
 from howcome.present.render import counted, iso_time, json_line
 from howcome.present.screen import Row, day, evidence_rows, memory_brief, memory_row, say, show_rows
 from howcome.present.terminal import echo
-from howcome.present.views import event_view, evidence_view, memory_view
+from howcome.present.views import event_view, evidence_view, memory_view, short_session
 from howcome.settings import read_settings
 
 TYPE_CHECKING = False
@@ -238,7 +238,7 @@ def _rationale_lines(report: RationaleReport, total: int) -> list[str]:
 def _shown(event: StoredEvent) -> Row:
     asked, *rest = parts_of(event.text or event.excerpt)
     when, project = day(iso_time(event.ts_ms)), event.project.rpartition("/")[2]
-    return Row(asked, (when, project, f"session {event.session[:8]}", event.id), rest)
+    return Row(asked, (when, project, f"session {short_session(event.session)}", event.id), rest)
 
 
 @click_command

@@ -57,7 +57,7 @@ def doctor(
         for finding in findings:
             cells.append((finding.level, finding.check, without_secrets(finding.what)))
             cells += [("", "", f"-> {without_secrets(finding.remedy)}")] if finding.remedy else []
-        hint = "; `howcome doctor --fix` repairs some" if any(finding.repair for finding in findings) else ""
+        hint = f"; `{machine.fix}` repairs some" if any(finding.repair for finding in findings) else ""
         sums = f"{counted(counts['error'], 'error')}, {counted(counts['warning'], 'warning')}{hint}"
         show_table(cells, widths=(9, 13), styles=_COLORS, notes=["", sums])
     if counts["error"]:

@@ -95,10 +95,10 @@ def init(
         _finish(as_json, planned, home, dry_run=True)
         return
     confirm(*_if_any(planned, f"Connect {_named(owners)}"), yes=yes, err=as_json)
-    reports = _install(owners, home, force=force)
-    notes = [*_notes(reports, owners), *trusted(owners, _changed(planned))]
+    reports, said, is_trusted = _connect(owners, home, planned, force=force)
+    notes = [*_notes(reports, owners), *said]
     if not as_json:
-        _say_installed(reports, notes)
+        _say_installed(reports, notes, is_trusted=is_trusted)
     imported = None if no_import else first_import(histories, as_json=as_json)
     if imported and imported.get("accepted"):
         imported |= first_memories(quiet=as_json)
@@ -140,8 +140,8 @@ def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as
     confirm(*_if_any(planned, "Bring this up to date"), yes=yes, err=as_json)
     has_store = has_database(str(home))
     indexed, redacted = _upgrade_store(quiet=as_json) if has_store else (0, None)
-    reports = _install(owners, home, force=force)
-    notes += trusted(owners, _changed(planned))
+    reports, said, is_trusted = _connect(owners, home, planned, force=force)
+    notes += said
     if as_json:
         _finish(as_json, reports, home, indexed=indexed, redacted=redacted and asdict(redacted), notes=notes)
         return
@@ -149,7 +149,7 @@ def upgrade(force: bool = _FORCE, dry_run: bool = _DRY_RUN, yes: bool = _YES, as
     echo(f"The store is of this version; {rows}." if has_store else "There is no memory yet.")
     if redacted:
         _print_redacted(redacted)
-    _say_installed(reports, notes)
+    _say_installed(reports, notes, is_trusted=is_trusted)
     if not recorded:
         echo("No agent is connected: howcome init")
 
@@ -214,6 +214,15 @@ def _chosen(agents: Sequence[str]) -> list[str]:
     if found := [client.name for client in clients() if client.wiring.is_here()]:
         return found
     raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
+
+
+def _connect(owners: Sequence[Owner], home: Path, planned: Reports, *, force: bool) -> tuple[Reports, list[str], bool]:
+    """Puts all in place. What is said of agents that ask for trust, and whether they were told to trust our hooks."""
+    reports = _install(owners, home, force=force)
+    said = trusted(owners, _changed(planned))
+    if said:
+        _install(owners, home)  # records what they keep of our hooks: it stays where it is when those are moved
+    return reports, said, bool(said) and not any(map(lifecycle.is_distrusted, owners))
 
 
 def _install(owners: Sequence[Owner], home: Path, *, force: bool = False, dry_run: bool = False) -> list[FileReport]:
@@ -348,9 +357,9 @@ def _say_entries(owners: Sequence[Owner]) -> None:
             say(f"  {where}: {value if isinstance(value, str) else json_line(value)}")
 
 
-def _say_installed(reports: Reports, notes: Sequence[str]) -> None:
+def _say_installed(reports: Reports, notes: Sequence[str], *, is_trusted: bool) -> None:
     changed = [report for report in reports if report.outcome in ("created", "changed", "replaced")]
-    echo("Connected." if changed else "It was connected already; nothing was changed.")
+    echo("Connected." if changed or is_trusted else "It was connected already; nothing was changed.")
     if backup := next((report.backup for report in changed if report.backup), None):
         echo(f"The originals are kept in {_shown(backup.parent)}.")
     for note in notes:

@@ -28,7 +28,8 @@ def projects(
 
     A repository that was moved, or cloned again, is one project when its first commit and its remote are the same.
     Where only one of these is, nothing is joined before somebody says so. `join A B` makes B a part of A: all that was
-    said there is found in A, too, and cannot be told apart again. `apart A B` ends the question.
+    said there is found in A, too, and cannot be told apart again. Where nothing is stored of A, it becomes a part of B,
+    if B's folder is gone or both are one repository. `apart A B` ends the question.
 
     \b
     Examples:
@@ -43,6 +44,8 @@ def projects(
             _list(app, as_json=as_json)
             return
         (one, root), (other, other_root) = _pair(app, names)
+        if one is None and (action == "apart" or app.projects.may_be(root, other_root)):
+            (one, root), (other, other_root) = (other, other_root), (one, root)
         if one is None:
             raise UsageError(f"nothing is stored of {root}: `howcome projects` lists what is")
         if action == "apart":

@@ -7,7 +7,7 @@ import os
 import re
 
 from howcome.app import App, now_ms
-from howcome.cli.arguments import SHORT_SESSION, check_scope, clean_argument, open_existing, option_ms, scope_of
+from howcome.cli.arguments import check_scope, clean_argument, open_existing, option_ms, scope_of
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
@@ -19,7 +19,7 @@ from howcome.present.files import file_and_line, missing, past_view, told
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, json_line
 from howcome.present.terminal import echo, echo_text
-from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view
+from howcome.present.views import AGAINST, event_view, kind_of, memory_view, session_view, short_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _show_event(app: App, event: StoredEvent) -> tuple[View, screen.Row]:
         more.append(f"{dropped} of {event.text_chars} characters were dropped: it is old (`howcome compact`)")
     places = [f"branch {event.branch}" if event.branch else "", event.tool or "", event.file or ""]
     who = (screen.local_time(event.ts_ms, now_ms()), kind_of(row))
-    about = (*who, *places, event.project, f"session {event.session[:SHORT_SESSION]}", event.id)
+    about = (*who, *places, event.project, f"session {short_session(event.session)}", event.id)
     view = row | {name: one and one.id for name, one in near.items()}
     return view, screen.Row(row["text"], about, more, is_whole=True)
 
@@ -134,7 +134,7 @@ def timeline(
         echo_text("\n".join([f"# Session {name} in {root}", *map(_as_markdown, rows)]))
         return
     began = next((screen.day(row["ts"]) for row in rows if row["ts"]), "undated")
-    what = f"{counted(len(rows), 'event')} of session {name[:SHORT_SESSION]} in {root}, from {began}"
+    what = f"{counted(len(rows), 'event')} of session {short_session(name)} in {root}, from {began}"
     if full:
         about = [(screen.day(row["ts"]), kind_of(row), row["id"]) for row in rows]
         whole = [screen.Row(row["text"], one, is_whole=True) for row, one in zip(rows, about, strict=True)]
@@ -169,7 +169,7 @@ def _list_sessions(
     for one in found:
         where = one.project if all_projects else ""
         about = (screen.local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
-        rows.append(screen.Row(squeeze(title_of(one.prompt), 220), (*about, one.name[:SHORT_SESSION])))
+        rows.append(screen.Row(squeeze(title_of(one.prompt), 220), (*about, short_session(one.name))))
     facts = {"sessions": [session_view(one) for one in found]}
     screen.report_rows(facts, rows, notes=more if found else [nothing], as_json=as_json)
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from howcome.app import App, now_ms
 from howcome.cli.arguments import (
-    SHORT_SESSION,
     check_scope,
     clean_argument,
     is_unknown,
@@ -26,7 +25,7 @@ from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
 from howcome.present.screen import Row, day, is_terminal, report_rows
-from howcome.present.views import contradiction_of, hit_view, kind_of
+from howcome.present.views import contradiction_of, hit_view, kind_of, short_session
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
@@ -145,7 +144,7 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
 def _row(item: Found, *, is_everywhere: bool) -> Row:
     """An answer: what it says; when, who, how sure and which; what was asked then, and why it is there."""
     view, memory = hit_view(item), item.memory
-    marks = [f"session {str(view['session_id'])[:SHORT_SESSION]}"] if memory is None else []
+    marks = [f"session {short_session(str(view['session_id']))}"] if memory is None else []
     marks += [f"kept: {', '.join(item.memories)}"] if item.memories else []
     marks += [f"[{item.later}]"] if item.later else []
     if memory is not None:

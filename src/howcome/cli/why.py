@@ -18,7 +18,7 @@ from howcome.errors import NotFoundError, StoreMissingError, UsageError
 from howcome.present.nothing_found import EMPTY
 from howcome.present.render import counted, iso_time
 from howcome.present.screen import Row, day, report, report_rows
-from howcome.present.views import reminder_view, short_time, verdict_view
+from howcome.present.views import reminder_view, short_session, short_time, verdict_view
 from howcome.settings import read_settings
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def _row(view: View) -> Row:
     """A prompt: what it was told, then what was considered, and what became of each."""
     asked = f"“{squeeze(view['prompt'], 100)}”" if view["prompt"] else _HOOKS.get(view["hook"], view["hook"])
     told = f"{counted(view['lines'], 'line')}, {view['tokens']} tokens" if view["tokens"] else "nothing"
-    about = (day(view["ts"]), f"session {view['session_id'][:8]}", view["prompt_id"] or "")
+    about = (day(view["ts"]), f"session {short_session(view['session_id'])}", view["prompt_id"] or "")
     return Row(f"{asked} was told: {told}{because(view['rule'])}", about, considered_lines(view["considered"]))
 
 

@@ -16,7 +16,7 @@ from howcome.clients.wiring import SERVER
 from howcome.doctor.base import Finding, Level, Machine, of_store
 from howcome.doctor.facts import edit, last_hook_ms, unread_transcripts
 from howcome.doctor.programs import client_version, numbers
-from howcome.doctor.storage import QUIET_S
+from howcome.doctor.transcripts import QUIET_S
 from howcome.doctor.wiring import disabling_files, enabled_plugins, read_wirings, remedy_of
 from howcome.present.render import counted
 from howcome.present.screen import local_time

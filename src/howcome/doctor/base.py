@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Literal
@@ -27,6 +28,9 @@ BUSY_MS = 1500
 """A write that waits longer than a hook would (1 s) is a finding."""
 
 MAX_OUTPUT_CHARS = 300
+
+KILLED_S = 1.0
+"""How long the output of a process that was killed is waited for: a child may have left its group, and hold it open."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,11 @@ class Machine:
             self._app.close()
         self._app, self._is_opened, self.store_problem = None, False, None
 
+    @property
+    def fix(self) -> str:
+        """The command that repairs what was found: what only `deep` finds, it finds with `deep` alone."""
+        return "howcome doctor --deep --fix" if self.deep else "howcome doctor --fix"
+
     def edit_config(self, what: str = "") -> str:
         """The command that opens the settings, and what to do there."""
         return edit(self.config) + (f"  # {what}" if what else "")
@@ -139,11 +148,28 @@ class Machine:
         try:
             out, err = process.communicate(timeout=limit_s)
             code = process.returncode
+            _end_group(process)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
+            out, err = _stopped(process)
         ms = round((time.monotonic() - started) * 1000)
         return Done(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"), ms)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # nobody is left in it, or somebody who became another user
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _stopped(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """What a process and its children said until they were killed."""
+    _end_group(process)
+    try:
+        return process.communicate(timeout=KILLED_S)
+    except subprocess.TimeoutExpired as late:
+        for stream in filter(None, (process.stdout, process.stderr)):
+            stream.close()
+        process.poll()  # it was killed a second ago: no zombie is left
+        return late.output or b"", late.stderr or b""
 
 
 Check = Callable[[Machine], list[Finding]]

@@ -9,8 +9,10 @@ import re
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import metadata
+from pathlib import Path
 
 from howcome import __version__
 from howcome.clients.registry import clients
@@ -26,6 +28,11 @@ LEAST_SQLITE = (3, 51, 3)
 HOOK_LIMIT_S = 10
 SERVER_LIMIT_S = 5
 VERSION_LIMIT_S = 5
+
+_HOMES = (
+    "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "TMPDIR", "TMP", "TEMP",
+)  # fmt: skip
+"""Variables that say where a program may write; each agent has one of its own beside them."""
 
 PARTS = {
     "re2": ("google-re2", "secrets are found by `re`: the same ones, some 30 times slower"),
@@ -174,21 +181,55 @@ def check_versions(machine: Machine) -> list[Finding]:
         what = f"SQLite {sqlite} may damage a store with several writers; {least} is the least"
         remedy = quoted(sys.executable, "-m", "pip", "install", "-U", "apsw")
         findings = [Finding("error", "versions", what, remedy)]
-    for client in clients():
-        said = client_version(machine, client.wiring.programs[0]) if client.wiring.says_version else ""
-        if said:
-            findings.append(Finding("ok", "versions", f"{client.name} {said}"))
-    return findings
+    asked = [(client.name, client.wiring.programs[0]) for client in clients() if client.wiring.says_version]
+    found = [(name, program) for name, program in asked if _on_path(machine, program)]
+    with ThreadPoolExecutor(len(asked)) as threads:  # some take seconds to start
+        versions = threads.map(lambda pair: client_version(machine, pair[1]), found)
+    return findings + [_version_finding(*pair, version) for pair, version in zip(found, versions, strict=True)]
+
+
+def _version_finding(name: str, program: str, version: str) -> Finding:
+    if version:
+        return Finding("ok", "versions", f"{name} {version}")
+    return Finding("note", "versions", f"{name} is here, and does not say its version", f"{program} --version")
 
 
 def client_version(machine: Machine, program: str, limit_s: float = VERSION_LIMIT_S) -> str:
-    """What an agent's program says to --version, '' when it is not on PATH or says no number in time."""
-    said = ""
-    if path := shutil.which(program, path=machine.environment.get("PATH", os.defpath)):
-        with suppress(OSError):
-            said = machine.run([path, "--version"], limit_s=limit_s).stdout
+    """The version of an agent's program, '' when it is not on PATH or says no number in time.
+
+    Its package's file tells it where there is one. Else it is started, in a home that is thrown away: some programs
+    unpack themselves into their user's.
+    """
+    path = _on_path(machine, program)
+    if not path:
+        return ""
+    said = _packaged_version(path, program)
+    if not said:
+        with (
+            suppress(OSError),
+            tempfile.TemporaryDirectory(prefix="howcome-doctor-", ignore_cleanup_errors=True) as home,
+        ):
+            variables = dict.fromkeys((*_HOMES, *(client.wiring.settings[0] for client in clients())), home)
+            said = machine.run([path, "--version"], environment=variables, limit_s=limit_s).stdout
     found = re.search(r"\d+(?:\.\d+)+\S*", said)
     return found[0] if found else ""
+
+
+def _on_path(machine: Machine, program: str) -> str | None:
+    return shutil.which(program, path=machine.environment.get("PATH", os.defpath))
+
+
+def _packaged_version(path: str, program: str) -> str:
+    """What the package of npm says in which a program is; '' where it is in none."""
+    for folder in Path(os.path.realpath(path)).parents:
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            package = json.loads((folder / "package.json").read_bytes())
+            version, names = package["version"], package["bin"]
+            if isinstance(names, str):  # the path of the only program, which has the package's name without its scope
+                names = [package["name"].rpartition("/")[2]]
+            if program in names and numbers(version):
+                return str(version)
+    return ""
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 
-from howcome.doctor import activity, agents, configuration, folder, programs, storage
+from howcome.doctor import activity, agents, configuration, folder, programs, storage, transcripts
 from howcome.doctor.base import Check, Finding, Machine
 from howcome.doctor.facts import quoted
 from howcome.errors import HowcomeError
@@ -41,11 +41,11 @@ CHECKS: tuple[Check, ...] = (
     storage.check_kept,
     configuration.check_vectors,
     storage.check_backup,
-    storage.check_quarantine,
-    storage.check_unknown,
-    storage.check_set_aside,
+    transcripts.check_quarantine,
+    transcripts.check_unknown,
+    transcripts.check_set_aside,
     storage.check_projects,
-    storage.check_unread,
+    transcripts.check_unread,
     activity.check_batches,
     activity.check_spool,
     activity.check_worker,

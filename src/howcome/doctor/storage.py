@@ -1,21 +1,18 @@
-"""What is stored: can it be opened and written, is it whole and mended, is the index beside it, what is not read."""
+"""What is stored: can it be opened and written, is it whole and mended, is the index beside it."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import time
 from contextlib import suppress
 
 from howcome import errors
 from howcome.app import App, DriverMissingError, open_app
-from howcome.clients.registry import clients
 from howcome.doctor.base import Finding, Machine, extra_remedy, of_store, update_remedy
 from howcome.doctor.configuration import vector_findings
-from howcome.doctor.facts import EMBED, quoted, unknown_to_readers, unread_transcripts
+from howcome.doctor.facts import EMBED, quoted
 from howcome.doctor.folder import writing_remedy
 from howcome.domain import events
-from howcome.domain.sources import SET_ASIDE
 from howcome.domain.stored import Scope
 from howcome.errors import IndexDamagedError, SettingsError, StoreError
 from howcome.log.kept import NAME as KEPT_NAME
@@ -23,10 +20,9 @@ from howcome.log.kept import vanished
 from howcome.memory.backup import FOLDER, newest_backup
 from howcome.memory.team import MEMBERSHIP
 from howcome.present.memory_files import read_export
-from howcome.present.render import counted, in_units
+from howcome.present.render import counted
 from howcome.redact.version import RULES_VERSION
 from howcome.upkeep import mend_database
-from howcome.wiring import recorded_owners
 
 QUESTION = "The database is damaged: put a new one in its place, with all that can be read (the damaged one is kept)"
 
@@ -41,7 +37,7 @@ def damaged(machine: Machine, check: str, what: str) -> Finding:
     if (backup := newest_backup(machine.home)) is not None:
         kept += f"; the last backup of them is {os.path.basename(backup)}"
     what = f"{what.partition('; ')[0]}; {kept}"
-    return Finding("error", check, what, "howcome doctor --fix", lambda: _mend(machine), QUESTION)
+    return Finding("error", check, what, machine.fix, lambda: _mend(machine), QUESTION)
 
 
 @of_store
@@ -63,25 +59,16 @@ def _mend(machine: Machine) -> str:
     report = mend_database(machine.settings, machine.transcripts, lambda path: read_export(path, []))
     if report is None:
         return "the database passed its integrity check this time: it was left as it is"
-    saved = report.rows
+    event_rows, memory_rows = (report.rows.get(table, 0) for table in ("events", "memories"))
     parts = [
-        f"saved {counted(saved.get('events', 0), 'event')} and {saved.get('memories', 0)} memories",
-        f"{report.from_backup} memories came from the last backup" if report.from_backup else "",
+        f"saved {counted(event_rows, 'event')} and {counted(memory_rows, 'memory', 'memories')}",
+        f"{counted(report.from_backup, 'memory', 'memories')} came from the last backup" if report.from_backup else "",
         f"{counted(report.added, 'event')} from transcripts",
         f"{counted(len(report.unread), 'transcript')} could not be read" if report.unread else "",
         f"the damaged database is in {report.aside}",
     ]
     return ", ".join(filter(None, parts))
 
-
-QUIET_S = 600
-"""A transcript that was written to in the last ten minutes is a running session's: its next hook reads it."""
-
-MAX_QUARANTINED_SHARE = 0.01
-"""More than one record in a hundred that cannot be read: not a torn line here and there, but another format."""
-
-LOOKED_AT_BYTES = 1000
-"""As much of a record that was set aside fits a screen."""
 
 WAL_WRITE_LOCK = 120
 """The byte of the `-shm` file that a writer locks (sqlite.org/walformat.html)."""
@@ -231,92 +218,27 @@ def check_kept(machine: Machine) -> list[Finding]:
     return [Finding("warning", "memories", what, remedy)]
 
 
-@of_store
-def check_quarantine(_: Machine, app: App) -> list[Finding]:
-    """Records that could not be read: few are torn lines, many are a format that this version does not know."""
-    accounts = app.health.sources()
-    records = sum(int(str(row["records"])) for row in accounts)
-    reasons = app.health.quarantined()[0]
-    aside = reasons.pop(SET_ASIDE, 0)  # `check_set_aside` speaks of these
-    newest = [row for row in app.health.quarantined(1 + aside)[1] if row["reason"] != SET_ASIDE]
-    if not newest:
-        return [Finding("ok", "quarantine", "every record could be read")]
-    number = sum(reasons.values())
-    why = ", ".join(f"{count} {reason}" for reason, count in reasons.items())
-    path, offset, size = (newest[0][name] for name in ("path", "offset", "size_bytes"))
-    what = f"{number} of {counted(records, 'record')} could not be read ({why}); the newest is in {path}"
-    if number > MAX_QUARANTINED_SHARE * records and number > 1:
-        return [Finding("warning", "quarantine", f"{what}: has the agent changed its format?", update_remedy())]
-    return [Finding("note", "quarantine", what, _look(str(path), int(str(offset)), int(str(size))))]
-
-
-@of_store
-def check_unknown(_: Machine, app: App) -> list[Finding]:
-    """Files of which no reader knew anything: another format, or another agent's."""
-    found = [row for row in unknown_to_readers(app) if row[2]]
-    if not found:
-        return []
-    path, number = max(found, key=lambda row: row[1])[:2]
-    what = f"no reader knows what is in {counted(len(found), 'transcript')}; {counted(number, 'record')} in {path}"
-    return [Finding("note", "unknown", what, update_remedy())]
-
-
-@of_store
-def check_set_aside(_: Machine, app: App) -> list[Finding]:
-    """Records that cost a pass its time: nothing waits for them, and nothing of them can be found."""
-    aside = app.health.set_aside()
-    if not aside:
-        return []
-    path, offset, size_bytes = aside[-1][:3]
-    size = in_units(sum(row[2] for row in aside))
-    what = (
-        f"{counted(len(aside), 'record')} ({size}) set aside: reading took all the time that there was; the newest is"
-        f" at byte {offset} of {path}"
-    )
-    remedy = f"howcome import --retry-set-aside  # or look: {_look(path, offset, min(size_bytes, LOOKED_AT_BYTES))}"
-    return [Finding("warning", "set aside", what, remedy)]
-
-
-def _look(path: str, offset: int, size_bytes: int) -> str:
-    """The command that shows a record of a transcript; offsets of what is not lines count what it was unfolded to."""
-    if path.endswith(".gz"):
-        return f"gzip -dc {quoted(path)} | tail -c +{offset + 1} | head -c {size_bytes}"
-    if path.endswith(".jsonl"):
-        return f"tail -c +{offset + 1} {quoted(path)} | head -c {size_bytes}"
-    return "howcome status --json"
-
-
-@of_store
-def check_unread(machine: Machine, app: App) -> list[Finding]:
-    """Transcripts with bytes that no pass has read, but for those of running sessions."""
-    unread = unread_transcripts(app, machine.transcripts)
-    if not unread:
-        return [Finding("ok", "unread", "every transcript is read to its end")]
-    size = sum(missing for _, missing in unread)
-    what = f"{in_units(size)} of {counted(len(unread), 'transcript')} are not read yet"
-    last_ns = (time.time() - QUIET_S) * 1e9
-    if all(found.mtime_ns > last_ns for found, _ in unread):
-        hooked = {client.name for client in clients() if client.hooks} & {owner.agent for owner in recorded_owners()}
-        is_hooked = hooked.issuperset(found.client for found, _ in unread)
-        who = "running sessions, their next hook reads it" if is_hooked else "the next session's server reads it"
-        return [Finding("note", "unread", f"{what}: {who}", "howcome import")]
-    return [Finding("warning", "unread", what, "howcome import")]
-
-
 def check_projects(machine: Machine) -> list[Finding]:
     """Each repository is one project, however often it was cloned or moved; forks and templates are asked about."""
     found = machine.app.projects.doubts() if machine.app is not None else []
     findings = []
+    with suppress(OSError):  # this folder may be gone
+        for old, new in machine.app.projects.moved(os.getcwd()) if machine.app is not None else ():
+            what = f"nothing is stored of {new}; it may be {old}, which is gone"
+            findings.append(Finding("note", "projects", what, _join(quoted(old, new))))
     for doubt in found[:MAX_ASKED]:
         pair = quoted(doubt.one, doubt.other)
         are = "are the same repository" if doubt.is_sure else "may be the same repository (a copy, a fork, a template?)"
         what = f"{doubt.one} and {doubt.other} {are}, and are two projects here"
-        remedy = f"howcome projects join {pair}  # or keep them apart: howcome projects apart {pair}"
-        findings.append(Finding("note", "projects", what, remedy))
+        findings.append(Finding("note", "projects", what, _join(pair)))
     if len(found) > MAX_ASKED:
         what = f"{counted(len(found) - MAX_ASKED, 'more pair')} of projects may be one"
         findings.append(Finding("note", "projects", what, "howcome projects"))
     return findings or [Finding("ok", "projects", "none looks like another's copy")]
+
+
+def _join(pair: str) -> str:
+    return f"howcome projects join {pair}  # or keep them apart: howcome projects apart {pair}"
 
 
 # -- the store on a server that commands use, and a team's -----------------------------------------------------------

@@ -122,6 +122,30 @@ class Identities:
                     self._store.projects.keep_repository(found, self._now_ms())
 
 
+def may_be(root: str, other: str) -> bool:
+    """Whether a folder may be the project with the other root: that one's is gone, or both show one repository."""
+    if not os.path.isdir(other):
+        return True
+    one, two = (read_repository(place, GIT_LIMIT_S) for place in (root, other))
+    return one is not None and two is not None and compare(one, two) != OTHER
+
+
+def moved_from(store: Store, places: Places, folder: str) -> list[str]:
+    """The roots of the projects that a repository may be, of which nothing is stored; an excluded one is not looked at.
+
+    The folders of those projects are gone, and their first commits are the same: without a remote nothing is sure. Git
+    is asked only where a project's folder is gone.
+    """
+    root, is_certain = places.root_of(folder)
+    if not is_certain or places.is_excluded(folder):
+        return []
+    apart = store.projects.roots_apart()
+    projects = {one for _, one in store.projects.roots() if tuple(sorted((one, root))) not in apart}
+    gone = [one for one in store.projects.repositories() if one.root in projects and not os.path.isdir(one.root)]
+    found = read_repository(root, GIT_LIMIT_S) if gone and is_repository(root) else None
+    return [one.root for one in gone if found is not None and compare(one, found) != OTHER]
+
+
 def doubts(store: Store) -> list[Doubt]:
     """The pairs of projects that may be one, and about which nobody has decided."""
     roots = {root for _, root in store.projects.roots()}

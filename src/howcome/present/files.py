@@ -8,7 +8,7 @@ import re
 from howcome.domain.events import squeeze
 from howcome.domain.rationales import parts_of
 from howcome.present.render import counted, iso_time
-from howcome.present.views import event_view
+from howcome.present.views import event_view, short_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Told = tuple[str, tuple[str, ...], list[str]]
 
 TEXT_CHARS = 220
-HASH_CHARS, SESSION_CHARS, PLACE_PARTS = 10, 8, 3
+HASH_CHARS, PLACE_PARTS = 10, 3
 _LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})")
 _COLUMN = re.compile(rf"{_LINE.pattern}:\d+")
 
@@ -87,7 +87,7 @@ def missing(view: View) -> list[str]:
 
 
 def _session(event: View) -> str:
-    return f"session {event['session_id'][:SESSION_CHARS]}"
+    return f"session {short_session(event['session_id'])}"
 
 
 def _reasons(view: View) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from howcome.domain.events import squeeze
 from howcome.present.render import counted
 
@@ -28,6 +30,10 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
         return f"Nothing found: no agent {agent} has sessions or memories here (sessions are of: {known})."
     is_new = not question.scope.is_everything and question.scope.project_id is None
     what = "Nothing is stored of this project yet" if is_new else "Nothing found. Other words may find it"
+    if is_new and (moved := app.projects.moved(question.scope.folder)):
+        command = shlex.join(("howcome", "projects", "join", *moved[0]))
+        several = f"one of {len(moved)} projects whose folders are gone: `howcome doctor` names them"
+        what += f"; it may be {several if moved[1:] else f'{moved[0][0]}, moved: `{command}`'}"
     more = [f"leave out {', '.join(narrowed)}"] if narrowed else []
     more += ["ask for fewer concepts"] if len(question.concepts) > 1 and not is_new else []
     return what + "".join(f"; {hint}" for hint in (*more, *hints)) + "."

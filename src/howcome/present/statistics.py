@@ -10,6 +10,7 @@ from howcome.history.telemetry.days import COUNTS, FAILED
 from howcome.history.telemetry.measures import CAVEAT, MEASURES, precede_rework, tools_of, values_of
 from howcome.history.telemetry.spending import Spending
 from howcome.present.render import counted, iso_time
+from howcome.present.views import short_session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Scope
 
 COLUMNS = ("calls", "read_edit_ratio", "edits_without_read", "failures", "rework", "compactions")
-HEADS = ("calls", "reads/edit", "unread", "failed", "replaced", "compacted", "output tokens")
-TOOLS, SHORT = 12, 8
+HEADS = ("calls", "reads/edit", "unread", "failed", "replaced", "compacted", "tok out")
+TOOLS = 12
 
 
 def gather(app: App, scope: Scope, since_ms: int, by: str | None, *, is_told: bool = True) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def rework_rows(found: Sequence[dict[str, Any]]) -> list[tuple[str, ...]]:
 
 def group_row(by: str, name: str, values: dict[str, Any]) -> tuple[str, ...]:
     """A group's figures, under HEADS."""
-    shown = name[:SHORT] if by == "session" else name
+    shown = short_session(name) if by == "session" else name
     return (shown, *(_brief(values[column]) for column in COLUMNS), f"{values['tokens'].get('output', 0):,}")
 
 

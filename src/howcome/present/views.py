@@ -33,6 +33,7 @@ AGAINST = {"gone": "is gone", "changed": "has changed"}
 MAX_PLACE_CHARS = 200
 MAX_FILE_CHARS = 80
 _SHORT_TIME, _DAY = 16, 10
+UUID_CHARS = 36
 _WHO = {
     USER_PROMPT: "user", ASSISTANT_TEXT: "agent", ASSISTANT_THINKING: "thought", TOOL_CALL: "call",
     TOOL_RESULT: "result",
@@ -164,6 +165,16 @@ def short_time(time: str | None) -> str:
     return (time or "undated")[:_SHORT_TIME].replace("T", " ")
 
 
+def short_session(name: str) -> str:
+    """The beginning of a session's id that tells it from others, and that commands take for it.
+
+    A random id (UUID 4) differs within 8 characters. Others begin with the time: its milliseconds take 13 in a UUID 7,
+    and in `ses_…`.
+    """
+    is_random = len(name) == UUID_CHARS and name[14] == "4"
+    return name[: 8 if is_random else 13]
+
+
 def event_line(view: View) -> str:
     """An event on a line."""
     return f"{view['id']}  {short_time(view['ts'])}  {view['type']}  ~{view['tokens']} tok  {view['summary']}"
@@ -174,7 +185,8 @@ def event_head(view: View) -> str:
     failed = " failed" if view.get("failed") and view["type"] == TOOL_RESULT else ""
     places = [view["tool"], view["file"], view["branch"] and f"branch {view['branch']}"]
     about = "".join(f"  {squeeze(place, MAX_PLACE_CHARS)}" for place in places if place)
-    return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}{failed}{about}  session {view['session_id'][:8]}"
+    about += f"  session {short_session(view['session_id'])}"
+    return f"[{view['id']}] {short_time(view['ts'])}  {view['type']}{failed}{about}"
 
 
 def memory_head(view: View) -> str:

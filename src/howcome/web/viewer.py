@@ -27,7 +27,7 @@ from howcome.mcp.workplace import Workplace
 from howcome.present.next_step import next_step
 from howcome.present.render import counted, plain
 from howcome.present.screen import day, local_time
-from howcome.present.views import kind_of
+from howcome.present.views import kind_of, short_session
 from howcome.web.changes import CHANGES, Change
 from howcome.web.guard import MAX_FORM_BYTES, Guard, Keys, same
 from howcome.web.pages import PAGES, Asked, findings
@@ -185,7 +185,7 @@ def _templates(keys: Keys, labels: Mapping[str, str]) -> Environment:
     made.filters |= {
         "counted": counted, "who": kind_of,
         "name": lambda root: labels.get(root) or str(root).rpartition("/")[2] or root,
-        "at": lambda ms: local_time(ms, now_ms()), "when": day,
+        "at": lambda ms: local_time(ms, now_ms()), "when": day, "short": short_session,
         "marked": _marked, "linked": lambda said: _linked(said, keys.root),
         "title_of": lambda prompt: squeeze(title_of(prompt), TITLE_CHARS),
     }  # fmt: skip

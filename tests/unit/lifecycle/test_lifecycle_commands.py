@@ -6,6 +6,8 @@ import json
 import os
 import re
 import shutil
+import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from howcome.cli.searching import search
 from howcome.errors import LifecycleError, UsageError
 from howcome.settings import read_settings
 from howcome.store.sqlite import SqliteStore
-from howcome.wiring import inspect
+from howcome.wiring import Owner, inspect, is_distrusted
 
 
 @pytest.fixture
@@ -440,3 +442,76 @@ def test_uninstall_names_each_file_once(home: Path, shell: CliRunner) -> None:
 def test_completion_is_offered_for_the_shell_at_hand(shell_name: str, said: str) -> None:
     """Bash where it is not known."""
     assert said in completion({"SHELL": shell_name})
+
+
+CODEX = """#!{python}
+import json, os, re, sys, zlib
+hooks, config = (os.path.expanduser("~/.codex/" + name) for name in ("hooks.json", "config.toml"))
+for line in sys.stdin:
+    asked, result = json.loads(line), {{}}
+    if asked["method"] == "hooks/list":
+        result = {{"data": [{{"hooks": [
+            {{
+                "key": f"{{hooks}}:{{re.sub('(?<!^)(?=[A-Z])', '_', event).lower()}}:{{at}}:0", "sourcePath": hooks,
+                "currentHash": f"sha256:{{zlib.crc32(group['hooks'][0]['command'].encode()):08x}}",
+                "command": group["hooks"][0]["command"],
+            }}
+            for event, groups in json.load(open(hooks))["hooks"].items()
+            for at, group in enumerate(groups)
+        ]}}]}}
+    elif asked["method"] == "config/batchWrite":
+        for key, value in asked["params"]["edits"][0]["value"].items():
+            head, text = f'[hooks.state."{{key}}"]', open(config).read()
+            text = re.sub(re.escape(chr(10) + head) + ".*?(?=" + chr(10) + "+\\\\[|\\\\Z)", "", text, flags=re.S)
+            open(config, "w").write(text + f'\\n{{head}}\\ntrusted_hash = "{{value["trusted_hash"]}}"\\n')
+    print(json.dumps({{"id": asked["id"], "result": result}}), flush=True)
+"""
+"""A server that lists the hooks of its user, and keeps in their settings which it was told to trust."""
+
+
+@pytest.mark.parametrize("is_again", [False, True], ids=["once", "connected again"])
+def test_trust_in_our_hooks_goes_where_others_were_put_before_them(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch, *, is_again: bool
+) -> None:
+    """What was kept of the places where ours stood goes, too; what its user has trusted there since stays."""
+    program, config, hooks = home / "bin/codex", home / ".codex/config.toml", home / ".codex/hooks.json"
+    write_program(program)
+    program.write_text(CODEX.format(python=sys.executable))
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    write(config, b'model = "o9"\n')
+    connect = ["--yes", "--agent", "codex", "--no-import"]
+    assert "it trusts howcome's now" in done(shell.invoke(init, connect))
+    document = json.loads(hooks.read_text())
+    theirs = {"hooks": [{"type": "command", "command": "theirs"}]}
+    for event in ("Stop", "UserPromptSubmit"):
+        document["hooks"][event].insert(0, theirs)
+    hooks.write_text(json.dumps(document))
+    place = f'[hooks.state."{hooks}:stop:0:0"]\ntrusted_hash = '
+    text = config.read_text()
+    begin = text.index(place) + len(place)
+    config.write_text(text[:begin] + '"sha256:theirs"' + text[text.index("\n", begin) :])
+    if is_again:
+        said = done(shell.invoke(init, connect))
+        assert "it trusts howcome's now" in said
+        assert "nothing was changed" not in said
+        assert not is_distrusted(Owner("codex"))
+    done(shell.invoke(uninstall, ["--yes"]))
+    assert tomllib.loads(config.read_text()) == {
+        "model": "o9",
+        "hooks": {"state": {f"{hooks}:stop:0:0": {"trusted_hash": "sha256:theirs"}}},
+    }
+    assert json.loads(hooks.read_text()) == {"hooks": {"Stop": [theirs], "UserPromptSubmit": [theirs]}}
+
+
+def test_what_an_agent_was_told_to_trust_is_no_nothing(
+    home: Path, shell: CliRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all entries stood, and only the trust was missing."""
+    connect = ["--yes", "--agent", "codex", "--no-import"]
+    done(shell.invoke(init, connect))
+    assert "nothing was changed" in done(shell.invoke(init, connect))  # and nobody was there to be asked
+    program = home / "bin/codex"
+    write_program(program)
+    program.write_text(CODEX.format(python=sys.executable))
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    assert "nothing was changed" not in done(shell.invoke(init, connect))
