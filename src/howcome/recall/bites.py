@@ -141,7 +141,7 @@ class Bites:
 
         A question shares its words with where something came up; the answer often stands an exchange further on.
         """
-        if not self._is_asked or first.memory is not None:
+        if not self._is_asked or first.memory is not None or count < 1:
             return []
         rows = self._store.sessions.prompts_around(item.candidate.exchange, AROUND)
         gone = self._store.reviews.overruled(rows, self._wanted.then_ms)

@@ -60,7 +60,7 @@ _DESCRIBING = re.compile(r"-[a-z]{3,}$")
 _NO_SEED_WORDS = frozenset(
     "the and for has are not was its our your his her you had but can all any who how why use".split()
 )
-_TICKET = re.compile(r"[A-Z]+[0-9]*-?[0-9]+|.*[vV][0-9].*")
+_TICKET = re.compile(r"[A-Z]+[0-9]*-?[0-9]+|[A-Za-z_]+[vV][0-9]+[A-Za-z_]*")
 _FEW_DIGITS = 8
 _REFERRING = (" ", "\t", "${", "%(", "{{", "://", "((")
 _WEIRD_CHARS, _WEIRD_BITS = 24, 4.0
