@@ -39,6 +39,21 @@ def test_an_exchange_whose_lesson_no_longer_holds_is_known(taught: Store) -> Non
     assert taught.reviews.overruled([prompt], then_ms=START_MS) == {}
 
 
+def test_an_exchange_whose_memory_was_called_wrong_is_known(taught: Store) -> None:
+    """By what it taught, and by a correction that names it as evidence; not by one that was only forgotten."""
+    kept = Memories(taught, lambda: START_MS)
+    first, second = (row for (row,) in taught.database.rows("SELECT id FROM events WHERE kind = 0 ORDER BY id"))
+    assert taught.memory_search.refuted() == set()
+    harbour = kept.forget(one(taught, "harbour fixture").id, is_wrong=True)
+    crane = kept.update(one(taught, "crane").id, text="The quay tests run with the pier fixture.", is_person=True)
+    kept.forget(crane.id)
+    assert taught.memory_search.refuted() == {first}
+    assert taught.memory_search.refuted(then_ms=START_MS) == set()
+    kept.forget(crane.id, is_wrong=True)
+    kept.restore(harbour.id)
+    assert taught.memory_search.refuted() == {second}
+
+
 def test_a_change_is_set_back_unless_somebody_changed_it_since(store: Store) -> None:
     """To what was there before it."""
     kept = Memories(store, lambda: START_MS)

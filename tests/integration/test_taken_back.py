@@ -121,3 +121,40 @@ def test_init_counts_what_is_listed_then(tmp_path: Path, capsys: pytest.CaptureF
     every = json.loads(run("memories", "--project", CWD, "--superseded", "--json").stdout)["memories"]
     assert counted == len(listed) == len(every) - 1
     assert f"{counted} memor" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("store_folder")
+@pytest.mark.parametrize("inject", ["bites", "context"])
+def test_what_was_called_wrong_is_not_told_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inject: str
+) -> None:
+    """Not by the exchange that taught it, nor as a line beside another's; a search finds it, and `why` has the rule."""
+    monkeypatch.setenv("HOWCOME_INJECT", inject)
+    asked = "What did we decide about the job queue of the tide poller?"
+    page = Shell("decided", CWD, start=600)
+    write(
+        tmp_path / "decided.jsonl", *decision(), page.user("now the gauge page of the tide poller: show the queue"),
+        *page.edited("page.py"),
+        page.text("The gauge page in `page.py` shows how long the job queue of the tide poller is, as you decided."),
+    )  # fmt: skip
+    last = Shell("last", CWD, start=2000)
+    write(
+        tmp_path / "last.jsonl", last.user("and the poller?"), last.text("It runs."), last.user(DECIDED),
+        *last.edited("queue.py"), last.text("The job queue of the tide poller in `queue.py` uses Redis now."),
+    )  # fmt: skip
+    assert run("import", str(tmp_path)).returncode == 0
+    assert run("distil").returncode == 0
+    assert "Redis for the job queue" in told(tmp_path, "UserPromptSubmit", prompt=asked)
+    listed = json.loads(run("memories", "--project", CWD, "--json").stdout)["memories"]
+    [memory] = [one["id"] for one in listed if "Redis" in one["text"]]
+    assert run("forget", memory).returncode == 0
+    assert DECIDED in told(tmp_path, "UserPromptSubmit", prompt=asked, session_id="forgotten")
+    assert "Redis" in told(tmp_path, "SessionStart", source="startup")
+    assert run("forget", "--wrong", memory).returncode == 0
+    said = told(tmp_path, "UserPromptSubmit", prompt=asked, session_id="wrong")
+    assert "Redis" not in said
+    assert "page.py" in said
+    for source in ("startup", "resume"):
+        assert "Redis" not in told(tmp_path, "SessionStart", source=source, session_id=source)
+    assert DECIDED in run("search", "job queue of the tide poller", "--project", CWD, "--json").stdout
+    assert "somebody called wrong" in run("why", "--project", CWD).stdout

@@ -12,9 +12,9 @@ PROMPT, BRIEFING, MANIFEST, AGENT = "UserPromptSubmit", "SessionStart", "PreComp
 """What is said, by the hooks' names."""
 
 OFF, CHORE, NOTHING = "inject-off", "chore", "nothing-found"
-WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM, ONE_MEMORY = (
+WEAK, UNLIKELY, BEST, UNSURE, OWN, GONE, TOLD, HELD, SAME, LIMIT, ROOM, ONE_MEMORY, WRONG = (
     "too-weak", "below-chance", "below-best", "unsure", "not-pushed", "file-gone", "already-told", "in-a-file",
-    "no-new-words", "limit", "room", "one-memory",
+    "no-new-words", "limit", "room", "one-memory", "called-wrong",
 )  # fmt: skip
 FOCUS, STEERING, DOCUMENT, SESSION, TOPIC, COOLDOWN = (
     "focus", "steering", "document", "budget-session", "budget-topic", "cooldown",
@@ -36,6 +36,7 @@ RULES = {
     LIMIT: "others came first (`recall_limit`)",
     ROOM: "the block was full",
     ONE_MEMORY: "beside what was said in a session one memory is enough",
+    WRONG: "it taught a memory that somebody called wrong",
     FOCUS: "a run of work goes on, and the prompt asks nothing",
     STEERING: "a few words about what is on the screen",
     DOCUMENT: "the prompt is a plan or another document with headings, which brings what it is about",

@@ -14,6 +14,7 @@ from howcome.domain.memories import ID_PREFIX, KEY_BYTES, MemoryHit
 from howcome.log.database import Database, Kept
 from howcome.log.event_rows import key_range
 from howcome.log.memory_rows import (
+    EVENT_OF,
     HOLDS,
     LIVE,
     LIVE_THEN,
@@ -42,6 +43,12 @@ _SEARCH = (
     f" FROM (SELECT avg(words) AS words FROM memory_words WHERE term = '{ALL}') average"
     " CROSS JOIN json_each(?) asked CROSS JOIN memory_words w CROSS JOIN memories m"
     " WHERE w.term = asked.key AND m.id = w.memory_id AND {} GROUP BY m.id ORDER BY score DESC, m.id LIMIT ?"
+)
+
+
+_OPENING = (
+    "(SELECT p.id FROM events p WHERE p.session_id = e.session_id AND p.kind = 0 AND (p.order_ms, p.id) <="
+    " (e.order_ms, e.id) ORDER BY p.order_ms DESC, p.id DESC LIMIT 1)"
 )
 
 
@@ -180,6 +187,16 @@ class MemorySearch:
         sql = _SEARCH.format(" AND ".join(clause for clause, _ in clauses))
         values = (_bound(dict(weights)), *(value for _, bound in clauses for value in bound), limit)
         return [MemoryHit(row, score) for row, score in self._db.rows(sql, values)]
+
+    def refuted(self, then_ms: int | None = None) -> set[int]:
+        """The exchanges (rows of their prompts) that taught or bear out what somebody has called wrong."""
+        sql = (
+            "WITH wrong AS MATERIALIZED (SELECT id, key FROM memories WHERE wrong_ms < ?)"  # noqa: S608 - fixed text
+            " SELECT c.exchange FROM wrong w JOIN candidates c ON c.memory_key = w.key UNION"
+            f" SELECT {_OPENING} FROM wrong w JOIN memory_evidence v ON v.memory_id = w.id"
+            f" JOIN events e ON e.key {EVENT_OF.format('v.event')}"
+        )
+        return {row for (row,) in self._db.rows(sql, (then_ms or 2**62,)) if row}
 
     def vectors(self, model: str, wanted: Filter) -> list[tuple[int, bytes]]:
         """Live memories with the vectors that a model has made of them."""

@@ -144,7 +144,8 @@ class Bites:
         if not self._is_asked or first.memory is not None or count < 1:
             return []
         rows = self._store.sessions.prompts_around(item.candidate.exchange, AROUND)
-        gone = self._store.reviews.overruled(rows, self._wanted.then_ms)
+        store, then_ms = self._store, self._wanted.then_ms
+        gone = {*store.reviews.overruled(rows, then_ms), *store.memory_search.refuted(then_ms)}
         places = [item, *(_place(row, row) for row in rows if row not in gone)]
         found: list[Reminder] = []
         for place, turns, turn, sentence in self._settled(places, known):

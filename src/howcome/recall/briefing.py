@@ -132,6 +132,10 @@ class Briefing:
         is_known = self._scope.project_id is not None
         return self._store.sessions.recent(self._scope, SESSIONS, before_ms=self._before_ms) if is_known else []
 
+    @cached_property
+    def _refuted(self) -> set[int]:
+        return self._store.memory_search.refuted(self._before_ms)
+
     def _within(self, limit_tokens: int, sections: Iterable[Section]) -> list[Line]:
         """As `_within`; in each section what was said on branches that are not merged says so, and stands last."""
         unmerged = Unmerged(self._store, self._scope, self._before_ms)
@@ -217,10 +221,11 @@ class Briefing:
         return bool(self._store.reviews.overruled([self._store.log.opening(event.row) or 0], self._before_ms))
 
     def _ends(self, session: int) -> tuple[StoredEvent | None, StoredEvent | None]:
-        """What was asked first in a session, and what was said last."""
+        """What was asked first in a session, and what was said last; nothing of an exchange that is refuted."""
         rows = self._store.sessions.ends(session, self._scope.project_id, self._before_ms)
         turns = self._store.log.turns([row for row in rows if row is not None])
-        asked, last = (turns.get(row) if row is not None else None for row in rows)
+        is_right = {row: self._store.log.opening(row) not in self._refuted for row in turns}
+        asked, last = (turns[row] if row is not None and is_right.get(row) else None for row in rows)
         return asked, last
 
     def _failed(self, memory: Memory) -> list[Line]:

@@ -91,6 +91,7 @@ def recall(
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
     if is_plain and is_new_question(store, situation, prompt, session, ranked):
         asked = prompt
+    ranked = _unrefuted(store, ranked, wanted.then_ms, verdict)
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
     for item in kept:
@@ -375,6 +376,15 @@ def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms:
         except (ProviderError, StoreError):  # a store that fails fails again, and says so
             pass
     return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
+
+
+def _unrefuted(store: Store, ranked: list[Ranked], then_ms: int | None, verdict: Verdict) -> list[Ranked]:
+    """Rows without those of exchanges whose memory somebody called wrong."""
+    wrong = store.memory_search.refuted(then_ms) if ranked else ()
+    for item in ranked:
+        if item.candidate.exchange in wrong:
+            verdict.weigh(item.candidate.row, item.strength, verdicts.WRONG)
+    return [item for item in ranked if item.candidate.exchange not in wrong]
 
 
 def _memories(store: Store, situation: Situation, vectors: Vectors | None, now_ms: int) -> list[RankedMemory]:
