@@ -159,3 +159,17 @@ def test_of_a_purged_memory_no_word_of_its_own_is_left(store: Store, kept: Memor
     assert not [path for path in files if f"w{number:02d}x".encode() in path.read_bytes()]
     assert store.memory_search.search({f"w{number + 1 if number < 59 else 1:02d}x00025q": 1.0}, Filter(EVERYTHING), 9)
     assert not store.memory_search.search({f"w{number:02d}x00025q": 1.0}, Filter(EVERYTHING), 9)
+
+
+def test_what_is_held_of_a_project_is_counted(store: Store, kept: Memories) -> None:
+    """Its events and its memories, forgotten ones too; not those of others or of everywhere, nor purged ones."""
+    Transcript(store, "/t/quay.jsonl", session="quay", cwd=QUAY).say("one", "two")
+    Transcript(store, "/t/pier.jsonl", session="pier", cwd="/home/mara/pier").say("three")
+    quay = store.projects.of_root(QUAY)
+    assert quay is not None
+    first, second = (kept.add(f"Gate {name} stays shut.", project=QUAY)[0] for name in ("four", "seven"))
+    kept.add("Every gate of each quay is blue.", project=None)
+    kept.forget(first.id)
+    assert store.accounts.of_project(quay) == (2, 2)
+    kept.purge(second.id)
+    assert store.accounts.of_project(quay) == (2, 1)

@@ -12,6 +12,9 @@ from tests.builders import CWD, Claude, write
 from tests.hashing import HashingEmbedder, Synonyms
 
 from howcome.app import App, open_app
+from howcome.app.models import Models
+from howcome.app.projects import Projects
+from howcome.app.searching import Searching
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import ProviderError
 from howcome.index.vector_index import VectorIndex
@@ -113,6 +116,39 @@ def test_a_memory_in_other_words_is_found(tmp_path: Path) -> None:
         assert app.search.find(question, by_words=True) == []
         app.memories.forget(kept.key.hex())
         assert app.search.find(question) == []
+
+
+class Leaving(Models):
+    """An embedder that cannot be had a second time."""
+
+    asked = 0
+
+    @property
+    def vectors(self) -> EmbeddedTurns | None:
+        """Vectors, once.
+
+        Raises:
+            ProviderError: it is the second time.
+        """
+        self.asked += 1
+        if self.asked > 1:
+            raise ProviderError("the endpoint does not answer; look whether it runs")
+        return super().vectors
+
+
+def test_a_question_is_as_it_was_where_its_second_round_fails(tmp_path: Path) -> None:
+    """Projects left out make a search ask for more; the caller, who asks again by words, wants no more than before."""
+    with filled(tmp_path / "store", Synonyms()) as app:
+        settings = read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOWCOME_EXCLUDE": CWD})
+        app.index.embed()
+        search = Searching(
+            app.store, settings, Leaving(app.store, settings, Synonyms()), Projects(app.store, settings, None), None
+        )
+        question = Question("race condition", Scope.everything(), limit=1)
+        with pytest.raises(ProviderError):
+            search.find(question)
+        assert question.limit == 1
+        assert search.find(question, by_words=True) == []
 
 
 def test_words_and_meaning_of_a_memory_agree(tmp_path: Path) -> None:

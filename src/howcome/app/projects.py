@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from contextlib import suppress
 
 from howcome.app.clock import now_ms
@@ -48,6 +49,21 @@ class Projects:
     def roots(self) -> list[tuple[int, str]]:
         """Every project that is stored: id and root."""
         return list(self._store.projects.roots())
+
+    def excluded(self) -> dict[int, str]:
+        """The roots, by id, of the stored projects that the setting `exclude` names by one of their roots."""
+        if not self._settings.exclude:
+            return {}
+        from howcome.ingest.exclusion import Places
+
+        places, also = Places(self._settings.exclude), defaultdict[str, list[str]](list)
+        for other, root in self.aliases():
+            also[root].append(other)
+        return {number: root for number, root in self.roots() if any(map(places.is_named, [root, *also[root]]))}
+
+    def held(self, project_id: int) -> tuple[int, int]:
+        """How many events and memories of a project are stored."""
+        return self._store.accounts.of_project(project_id)
 
     def aliases(self) -> list[tuple[str, str]]:
         """Other roots of projects, each with the project's own."""

@@ -7,7 +7,7 @@ from howcome.domain.verdicts import Verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from howcome.app.models import Models
     from howcome.app.projects import Projects
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from howcome.settings import Settings
     from howcome.store.base import Store
 
+MORE, MOST = 4, 1000
+"""Where answers of excluded projects are left out, so many times as many are asked for, until so many are."""
+
 
 class Searching:
     """Reads only, but for what is remembered of what was said."""
@@ -36,12 +39,30 @@ class Searching:
         self._ranking = ranking
 
     def find(self, question: Question, *, by_words: bool = False) -> list[Found]:
-        """The events and memories that answer a question, best first; with `by_words` no embedder is asked."""
+        """The events and memories that answer a question, best first; with `by_words` no embedder is asked.
+
+        What is asked of every project is answered by none that the setting `exclude` names.
+        """
+        from copy import copy
+
+        excluded = self._projects.excluded() if question.scope.is_everything and question.session is None else {}
+        wider, found = copy(question), self._found(question, by_words=by_words)
+        while excluded:
+            kept = [one for one in found if not _is_of(one, excluded.values())]
+            if len(kept) >= question.limit or len(found) < wider.limit or wider.limit >= MOST:
+                found = kept[: question.limit]
+                break
+            wider.limit *= MORE
+            found = self._found(wider, by_words=by_words)
+        self.look([item.memory for item in found if item.memory is not None])
+        return found
+
+    def _found(self, question: Question, *, by_words: bool) -> list[Found]:
         from howcome.retrieve.question import answer
         from howcome.retrieve.ranking import chosen_ranking
 
         models, ranking = self._models, self._ranking or chosen_ranking(self._settings)
-        found = answer(
+        return answer(
             self._store,
             question,
             now_ms=now_ms(),
@@ -49,8 +70,6 @@ class Searching:
             vectors=None if by_words or not models.is_of_use else models.vectors,
             outside=self._outside() if ranking.has("classifier") or ranking.has("graph") else None,
         )
-        self.look([item.memory for item in found if item.memory is not None])
-        return found
 
     def _outside(self) -> Outside:
         from howcome.retrieve.outside import Outside
@@ -195,3 +214,9 @@ class Searching:
         from howcome.recall.told import record_said
 
         record_said(self._store, session, hook, said, now_ms(), verdict or Verdict(), tokens)
+
+
+def _is_of(found: Found, roots: Collection[str]) -> bool:
+    """Whether an answer is of some projects, and of no others; what holds everywhere is of none."""
+    own = [found.event.project] if found.event is not None else found.memory.roots if found.memory is not None else []
+    return bool(own) and all(root in roots for root in own)

@@ -14,11 +14,13 @@ import click
 import tomlkit
 
 from howcome import settings
+from howcome.cli.arguments import open_existing
 from howcome.cli.declared import JSON, argument, click_command, option
-from howcome.errors import SettingsError, UsageError
+from howcome.errors import SettingsError, StoreError, UsageError
 from howcome.files import write_whole
 from howcome.present.own_files import CONFIG_HEAD
-from howcome.present.screen import report
+from howcome.present.render import counted
+from howcome.present.screen import report, say
 from howcome.present.terminal import echo, error_stream
 from howcome.wiring.atomic_files import Snapshot, read_snapshot, replace_file
 
@@ -79,6 +81,23 @@ def set_(
         raise UsageError(str(error)) from error
     write_settings({name: list(value) if isinstance(value, tuple) else value})
     _say(field, as_json=as_json)
+    if name == "exclude" and not as_json:
+        _say_stored()
+
+
+def _say_stored() -> None:
+    """What was stored of the excluded folders before, and what deletes it."""
+    try:
+        with open_existing() as app:
+            stored = [(root, app.projects.held(project)) for project, root in app.projects.excluded().items()]
+    except StoreError:  # the setting is written all the same
+        return
+    stored = [(root, held) for root, held in stored if any(held)]
+    for root, (events, memories) in stored:
+        what = f"{counted(events, 'event')} and {counted(memories, 'memory', 'memories')}"
+        say(f"{what} of {root} stay stored, and are told nowhere.")
+    if stored:
+        say("`howcome uninstall --purge` deletes everything that is stored, of all projects.")
 
 
 @click_command

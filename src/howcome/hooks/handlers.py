@@ -83,13 +83,9 @@ class Asked:
     __slots__ = ("client", "deadline", "embedder", "payload", "settings")
 
     def __init__(
-        self,
-        client: Client,
-        payload: Payload,
-        settings: Settings,
-        deadline: float,
+        self, client: Client, payload: Payload, settings: Settings, deadline: float,
         embedder: SharedEmbedder | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.client, self.payload, self.settings = client, payload, settings
         self.deadline, self.embedder = deadline, embedder
 
@@ -99,13 +95,9 @@ class Asked:
 
 
 def answer(
-    event: str,
-    payload: Payload,
-    settings: Settings,
-    deadline: float,
-    agent: str = DEFAULT,
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
-) -> str:
+) -> str:  # fmt: skip
     """What an event is answered, recorded as said; '' for nothing.
 
     Args:
@@ -122,23 +114,29 @@ def answer(
 
 
 def prepare(
-    event: str,
-    payload: Payload,
-    settings: Settings,
-    deadline: float,
-    agent: str = DEFAULT,
+    event: str, payload: Payload, settings: Settings, deadline: float, agent: str = DEFAULT,
     embedder: SharedEmbedder | None = None,
-) -> Reply:
+) -> Reply:  # fmt: skip
     """As `answer`, but nothing is recorded yet, and the store is still open."""
     client = client_of(agent)
     served = client.hooks.get(event) if client else None
     heard = client.heard(event, payload) if client and served else None
     if client is None or served is None or heard is None:
         return Reply()
-    settings = narrowed(settings, own_settings(project_root(text_of(heard, "cwd"))))
+    cwd = text_of(heard, "cwd")
+    is_excluded = bool(settings.exclude) and _is_excluded(cwd, settings)
+    if is_excluded and served.handler in (hook.RECALL, hook.FIRST_RECALL):  # nor is noted what was asked
+        return Reply()
+    settings = narrowed(settings, None if is_excluded else own_settings(project_root(cwd)))
     reply = HANDLERS[served.handler](Asked(client, heard, settings, deadline, embedder))
     reply.text = served.shape(event, reply.context)
     return reply
+
+
+def _is_excluded(cwd: str, settings: Settings) -> bool:
+    from howcome.ingest.exclusion import Places
+
+    return Places(settings.exclude).is_named(cwd)
 
 
 def recall(asked: Asked) -> Reply:

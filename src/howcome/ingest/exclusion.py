@@ -35,9 +35,13 @@ class Places:
     def is_excluded(self, cwd: str) -> bool:
         """Whether the user, or the repository itself, wants nothing of this folder stored."""
         if cwd not in self._excluded:
-            folder, root = os.path.normpath(cwd), self.root_of(cwd)[0]
-            is_named = any(is_inside(folder, path) or is_inside(root, path) for path in self._exclude)
-            said = {} if is_named or self._fixed_root is not None else own_settings(root)
+            is_named = self.is_named(cwd)
+            said = {} if is_named or self._fixed_root is not None else own_settings(self.root_of(cwd)[0])
             # None: somebody wanted to say something: store nothing until it can be read
             self._excluded[cwd] = is_named or said is None or said.get("capture") is False
         return self._excluded[cwd]
+
+    def is_named(self, folder: str) -> bool:
+        """Whether the user's setting `exclude` names a folder, or one above it: what is known of it is not told."""
+        folder, root = os.path.normpath(folder), self.root_of(folder)[0]
+        return any(is_inside(folder, path) or is_inside(root, path) for path in self._exclude)

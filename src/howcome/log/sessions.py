@@ -216,6 +216,15 @@ class Accounts:
         counts["sources"] = int(one(self._db.rows(count.format("sources WHERE is_current"))))
         return counts
 
+    def of_project(self, project_id: int) -> tuple[int, int]:
+        """How many events and memories of a project there are; a purged memory is none."""
+        sql = (
+            "SELECT (SELECT count(*) FROM events WHERE project_id = ?1),"
+            " (SELECT count(*) FROM memories WHERE project_id = ?1 AND purged_ms IS NULL)"
+        )
+        events, memories = self._db.rows(sql, (project_id,))[0]
+        return events, memories
+
     def kinds(self) -> dict[int, int]:
         """Events by the number of their kind."""
         return dict(self._db.rows("SELECT kind, count(*) FROM events GROUP BY kind"))
