@@ -116,12 +116,18 @@ def fitting(found: Sequence[Reminder], now_ms: int) -> list[Reminder]:
 
 
 class Bites:
-    """Makes bites of what was found for a prompt; says nothing twice, nor what stands in the lines that are `told`."""
+    """Makes bites of what was found for a prompt; says nothing twice, nor what stands in the lines that are `told`.
 
-    def __init__(self, store: Store, situation: Situation, told: Iterable[str] = (), *, is_asked: bool = False) -> None:
+    Exchanges that are `wrong` (rows of their prompts, see `MemorySearch.refuted`) stand beside nothing.
+    """
+
+    def __init__(
+        self, store: Store, situation: Situation, told: Iterable[str] = (), *,
+        is_asked: bool = False, wrong: Iterable[int] = (),
+    ) -> None:  # fmt: skip
         self._told = [" ".join(text.split()).casefold() for text in told]
         self._store = store
-        self._is_asked, self._wanted = is_asked, situation.wanted
+        self._is_asked, self._wanted, self._wrong = is_asked, situation.wanted, wrong
         self._is_named = not is_asked and len(situation.terms) > POINTING_TERMS  # who looks back wants any answer
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._least_new = MIN_NEW_TERMS if len(situation.terms) > FEW_TERMS else 1
@@ -144,8 +150,7 @@ class Bites:
         if not self._is_asked or first.memory is not None or count < 1:
             return []
         rows = self._store.sessions.prompts_around(item.candidate.exchange, AROUND)
-        store, then_ms = self._store, self._wanted.then_ms
-        gone = {*store.reviews.overruled(rows, then_ms), *store.memory_search.refuted(then_ms)}
+        gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
         places = [item, *(_place(row, row) for row in rows if row not in gone)]
         found: list[Reminder] = []
         for place, turns, turn, sentence in self._settled(places, known):

@@ -134,7 +134,8 @@ def _bites(
     if past is not None:
         situation.terms = [term for term in situation.terms if term in situation.weights.known] or situation.terms
     more = one.lines - sum(not rule for _, _, rule in one.considered)  # lines of one turn are one row
-    made = Bites(store, situation, kept, is_asked=past is not None or more > 0)  # nobody else is told more
+    is_asked = past is not None or more > 0  # nobody else is told more
+    made = Bites(store, situation, kept, is_asked=is_asked, wrong=store.memory_search.refuted(one.asked_ms))
     found: dict[int, list[str]] = {}
     exchanges: dict[int, list[int]] = {}
     for event in events:

@@ -89,9 +89,10 @@ def recall(
         verdict.said = fitting(ends[: settings.recall_limit], now_ms)
         return verdict
     ranked = _ranked(store, situation, vectors, now_ms) if wanted.scope.project_id is not None else []
+    wrong = store.memory_search.refuted(wanted.then_ms) if ranked else set()
+    ranked = _unrefuted(ranked, wrong, verdict)
     if is_plain and is_new_question(store, situation, prompt, session, ranked):
         asked = prompt
-    ranked = _unrefuted(store, ranked, wanted.then_ms, verdict)
     kept = _memories(store, situation, vectors, now_ms)
     threshold = settings.recall_threshold * (1.0 if asked is None else ASKED_SHARE)
     for item in kept:
@@ -99,6 +100,7 @@ def recall(
     kept = [item for item in kept if asked is not None or not item.memory.is_asleep]
     kept = _latest([one for one in kept if not _is_weak(one, threshold) and _is_pushed(store, one.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
+    found.wrong = wrong
     found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
     found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
@@ -138,9 +140,10 @@ class _Found:
         known: Events that the session knows; `told`: memories.
         cited: By memory, the events that it is from.
         unmerged: Tells what was said on branches that are not merged.
+        wrong: Exchanges (rows of their prompts) whose memory somebody called wrong.
     """
 
-    __slots__ = ("cited", "kept", "known", "ranked", "situation", "told", "unmerged")
+    __slots__ = ("cited", "kept", "known", "ranked", "situation", "told", "unmerged", "wrong")
     unmerged: Unmerged
 
     def __init__(
@@ -149,6 +152,7 @@ class _Found:
         self.ranked, self.kept, self.situation, self.known = ranked, kept, situation, known
         self.cited: dict[int, set[int]] = {}
         self.told: set[int] = set()
+        self.wrong: set[int] = set()
 
     def answered(self, told: Iterable[int]) -> set[int]:
         """The events that some memories, and those that the session was told, are from."""
@@ -201,7 +205,8 @@ def _in_bites(
             verdict.gave(row_of(reminder), reminder)
             said.append(reminder)
     answered = found.answered(gone) | found.known
-    bites = Bites(store, found.situation, told=[item.passages[0][1] for item in said], is_asked=is_asked)
+    told = [item.passages[0][1] for item in said]
+    bites = Bites(store, found.situation, told, is_asked=is_asked, wrong=found.wrong)
     overruled = store.reviews.overruled(
         [item.candidate.exchange for _, item in weighed], found.situation.wanted.then_ms
     )
@@ -378,9 +383,8 @@ def _ranked(store: Store, situation: Situation, vectors: Vectors | None, now_ms:
     return Searcher(store).search(situation, limit=RECALL_BREADTH, now_ms=now_ms)
 
 
-def _unrefuted(store: Store, ranked: list[Ranked], then_ms: int | None, verdict: Verdict) -> list[Ranked]:
+def _unrefuted(ranked: list[Ranked], wrong: set[int], verdict: Verdict) -> list[Ranked]:
     """Rows without those of exchanges whose memory somebody called wrong."""
-    wrong = store.memory_search.refuted(then_ms) if ranked else ()
     for item in ranked:
         if item.candidate.exchange in wrong:
             verdict.weigh(item.candidate.row, item.strength, verdicts.WRONG)
