@@ -131,3 +131,13 @@ def test_a_note_is_no_open_end(checked: Path) -> None:
     assert "Noted:" in said
     assert "same tide table" in said
     assert "Open:" not in said
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "SubagentStart"])
+def test_a_new_project_is_told_what_holds_everywhere(checked: Path, event: str) -> None:
+    """Nothing is stored of it; what was kept for another project stays there."""
+    run("remember", "--global", "Always answer in British English.")
+    run("remember", "--project", CWD, "Always call the gauges by their numbers.")
+    said = begun(checked, event=event, cwd=str(checked))
+    assert "British English" in said
+    assert "gauge" not in said

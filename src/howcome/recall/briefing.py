@@ -94,7 +94,7 @@ class Briefing:
         self._store, self._scope, self._now_ms, self._today_ms = store, scope, now_ms, now_ms // DAY_MS * DAY_MS
         self._before_ms, self._is_held = before_ms, is_held or (lambda _text: False)
         found: dict[int, Memory] = {}
-        for source in (HAND, None) if scope.project_id is not None else ():  # what is kept by hand is never too old
+        for source in (HAND, None):  # what is kept by hand is never too old
             newest = store.memories.select(scope, MemoryFilter(status=OPEN, source=source, before_ms=before_ms), NEWEST)
             found |= {one.row: one for one in newest}
         own = [one for one in found.values() if one.agent is None and not one.is_outside and not one.is_asleep]
