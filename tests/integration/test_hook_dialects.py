@@ -13,7 +13,7 @@ import pytest
 from tests.builders import Claude, Codex, write
 from tests.checks import assert_accounted, timeline
 from tests.histories import Gemini, gemini_project
-from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, assert_silent, hook, python
+from tests.processes import COMMAND, HOOK, LAUNCH, LIMIT_S, ask, assert_silent, hook, python, run
 from tests.warm import server, socket_of
 
 from howcome.clients.registry import DEFAULT, clients, hook_of
@@ -133,6 +133,20 @@ def test_a_session_that_goes_on_is_not_briefed(home: Path) -> None:
     write(path, chat.head(), *chat.exchange("the crane"))
     assert gemini("AfterAgent", path) == {}
     assert "Last in this project:" not in str(gemini("BeforeAgent", prompt=PROMPT))
+
+
+@pytest.mark.usefixtures("past")
+def test_what_a_first_prompt_is_briefed_with_is_no_answer_to_it() -> None:
+    """`why` has the briefing's lines for themselves, with its reason, and the prompt's with theirs."""
+    run("remember", "--project", CWD, "Always write the tide table in feet.")
+    both = gemini("BeforeAgent", prompt=PROMPT)["hookSpecificOutput"]["additionalContext"]
+    assert "tide table" in both
+    begun, asked = sorted(ask("why", "g1")["verdicts"], key=lambda one: one["hook"] != "SessionStart")
+    assert (begun["hook"], asked["hook"]) == ("SessionStart", "UserPromptSubmit")
+    assert "tide table" in str(begun)
+    assert "words" not in str([one["why"] for one in begun["considered"]])
+    assert "tide table" not in str(asked)
+    assert begun["tokens"] + asked["tokens"] == pytest.approx(len(both) / 4, rel=0.5)
 
 
 @pytest.mark.parametrize(("agent", "event"), [("gemini", "BeforeAgent"), ("codex", "UserPromptSubmit")])

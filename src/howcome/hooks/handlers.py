@@ -49,25 +49,24 @@ MEET_S = 0.3
 class Reply:
     """What is said to an agent, and what has to be remembered once it is said.
 
-    A door that cannot be sure that its words arrive calls `record` only when they have; `close` always.
+    A door that cannot be sure that its words arrive calls `record` only when they have; `close` always. `briefing` is
+    what is said before it, for reasons of its own.
     """
 
-    __slots__ = ("_hook", "_session", "app", "context", "said", "text", "verdict")
+    __slots__ = ("_hook", "_session", "app", "briefing", "context", "said", "text", "verdict")
 
     def __init__(
-        self,
-        context: str = "",
-        app: App | None = None,
-        session: str = "",
-        said: Sequence[Reminder] = (),
-        hook: str = PROMPT,
-        verdict: Verdict | None = None,
-    ) -> None:
+        self, context: str = "", app: App | None = None, session: str = "", said: Sequence[Reminder] = (),
+        hook: str = PROMPT, verdict: Verdict | None = None,
+    ) -> None:  # fmt: skip
         self.context, self.text, self.verdict = context, "", verdict
+        self.briefing: Reply | None = None
         self.app, self._session, self.said, self._hook = app, session, list(said), hook
 
     def record(self) -> None:
         """Remembers what was said, so that the session is not told twice; and what was not, with the reasons."""
+        if self.briefing is not None:
+            self.briefing.record()
         if self.app is not None and self.verdict is not None:
             self.app.search.record_said(self._session, self._hook, self.said, self.verdict, tokens(self.context))
 
@@ -129,7 +128,8 @@ def prepare(
         return Reply()
     settings = narrowed(settings, None if is_excluded else own_settings(project_root(cwd)))
     reply = HANDLERS[served.handler](Asked(client, heard, settings, deadline, embedder))
-    reply.text = served.shape(event, reply.context)
+    parts = (one.context for one in (reply.briefing, reply) if one is not None and one.context)
+    reply.text = served.shape(event, "\n".join(parts))
     return reply
 
 
@@ -177,11 +177,10 @@ def first_recall(asked: Asked) -> Reply:
     if app is None:
         return reply
     context, told = _first_briefing(app, asked)
-    if not context:
-        return reply if app is reply.app else Reply("", app)
-    verdict = reply.verdict or app.search.begun(asked.text("cwd"))
-    both = "\n".join(part for part in (context, reply.context) if part)
-    return Reply(both, app, session, [*told, *reply.said], PROMPT if reply.said else BRIEFING, verdict)
+    reply.app = app
+    if context:
+        reply.briefing = Reply(context, app, session, told, BRIEFING, app.search.begun(asked.text("cwd")))
+    return reply
 
 
 def _first_briefing(app: App, asked: Asked) -> tuple[str, list[Reminder]]:
