@@ -19,7 +19,7 @@ import click
 import pytest
 from tests.checks import assert_accounted, assert_indexed, timeline
 from tests.hostile.scale import of
-from tests.processes import COMMAND, python, run
+from tests.processes import COMMAND, ask, python, run
 from tests.warm import eventually
 
 from howcome.cli.observing import observe as observe_command
@@ -561,3 +561,18 @@ def test_every_word_for_a_kind_is_in_the_help() -> None:
     told = observe_command.get_help(click.Context(observe_command, info_name="observe"))
     words = {word.strip("(),;.") for word in told.split()}
     assert {*events.KINDS, *observed._SYNONYMS} <= words
+
+
+def test_an_import_takes_what_was_observed(store_folder: Path) -> None:
+    """Also where no agent has left a transcript."""
+    assert "1 kept" in observe(said("The crane is greased with tallow.")).stdout
+    done = run("import")
+    assert "1 observed event added" in done.stdout
+    assert "Nothing" not in done.stdout
+    assert "No transcripts" not in done.stdout
+    assert "tallow" in run("search", "--all-projects", "crane tallow").stdout
+    assert spool.is_empty(str(store_folder))
+    assert "No transcripts on this machine yet" in run("import").stdout
+    assert ask("import")["observed"] == 0
+    observe(said("The gate is greased with lard."))
+    assert ask("import")["observed"] == 1

@@ -30,7 +30,8 @@ _NAMED_FILES = 5
 
 Report = dict[str, Any]
 """Counts by name, `bytes`, `seconds`; `unknown_files`: a file's path → its records that no reader knows. `records` are
-those that were read anew; what is in a file that no reader knows is `unknown`, each time."""
+those that were read anew; what is in a file that no reader knows is `unknown`, each time. `observed`: new events
+that waited in the spool."""
 
 
 @click_command
@@ -122,7 +123,7 @@ def read_found(
 ) -> tuple[Report, list[str]]:
     """Reads transcripts with a progress bar (unless `quiet`), does what else is to be done, makes it searchable."""
     started = time.monotonic()
-    totals: Report = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0), "unknown_files": {}}
+    totals: Report = {"files": 0, "bytes": 0, **dict.fromkeys(_REPORT, 0), "observed": 0, "unknown_files": {}}
     problems: list[str] = []
     size = sum(found.size_bytes for found in transcripts)
     bar = tqdm(total=size, unit="B", unit_scale=True, unit_divisor=1000, desc="reading", disable=quiet or None)
@@ -143,6 +144,8 @@ def read_found(
                 totals["bytes"] += report.bytes_read
                 for name in _REPORT:
                     totals[name] += report.counts[name]
+            if (observed := app.ingest.spool()) is not None:
+                totals["observed"] = observed.accepted
             if finally_ is not None:
                 finally_(app, totals)
             app.projects.look(10.0)  # seconds for git and repositories not looked at yet; the rest is for the next time
@@ -199,8 +202,10 @@ def _read_one(app: App, found: Found, problems: list[str], bar: tqdm[NoReturn]) 
 
 def print_import_report(report: Report, *, found_any: bool, is_first: bool = False) -> None:
     """Says what was read; what is learnt from the first of it is said by `init`."""
+    if observed := report["observed"]:
+        say(f"{counted(observed, 'observed event')} added")
     if not found_any:
-        if not report["unknown_files"]:
+        if not (report["unknown_files"] or observed):
             say("No transcripts on this machine yet. Use your agent, or name a folder: howcome import PATH")
         _print_unknown(report["unknown_files"])
         return
