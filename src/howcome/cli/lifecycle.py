@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -56,7 +56,7 @@ def _agents(default: str) -> Any:  # noqa: ANN401 - as `option`
 
 @click_command
 def init(
-    agents: tuple[str, ...] = _agents(f"{DEFAULT}; all = every agent found on this machine"),
+    agents: tuple[str, ...] = _agents(f"{DEFAULT}, or those that are here without it; all = those that are here"),
     scope: str = option(
         type=("user", "project"), default="user", help="Every project of yours, or only the one that you are in."
     ),
@@ -83,12 +83,13 @@ def init(
     lifecycle.agent_of(Owner(DEFAULT)).wiring.require_form(hook_form)  # whose option it is
     options = {"hook_form": hook_form, "permissions": "no" if no_permissions else "yes"}
     root = project_root(os.getcwd()) if scope == "project" else ""
-    owners = [Owner(agent, scope, root, options) for agent in _chosen(agents)]
+    owners = [Owner(agent, scope, root, options) for agent in _chosen(agents, scope)]
     home = lifecycle.howcome_home()
     planned = _install(owners, home, force=force, dry_run=True)
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
     announce_histories(histories, err=as_json)
+    _announce_others({owner.agent for owner in owners}, err=as_json)
     if dry_run:
         if not as_json:
             _say_entries(owners)
@@ -208,11 +209,13 @@ def uninstall(
         _say_purged(home, purged, others, keeps_settings=keeps_settings)
 
 
-def _chosen(agents: Sequence[str]) -> list[str]:
+def _chosen(agents: Sequence[str], scope: str) -> list[str]:
+    found = [client for client in clients() if client.wiring.is_here()]
     if "all" not in agents:
-        return list(dict.fromkeys(agents)) or [DEFAULT]
-    if found := [client.name for client in clients() if client.wiring.is_here()]:
-        return found
+        able = [client.name for client in found if scope in client.wiring.scopes]
+        return list(dict.fromkeys(agents)) or ([DEFAULT] if DEFAULT in able else able or [DEFAULT])
+    if found:
+        return [client.name for client in found]
     raise UsageError(f"no agent was found on this machine; name one: --agent {' | '.join(names())}")
 
 
@@ -323,6 +326,13 @@ def _announce(does: str, owners: Sequence[Owner], planned: Reports, home: Path |
         cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
         cells.append(("  memory", _shown(home)))
     show_table(cells, widths=(20,), err=err)
+
+
+def _announce_others(chosen: Collection[str], *, err: bool) -> None:
+    """Say which agents are here and stay as they are."""
+    connected = {*chosen, *(owner.agent for owner in lifecycle.recorded_owners())}
+    if others := [one.title for one in clients() if one.wiring.is_here() and one.name not in connected]:
+        echo(f"  {'not connected':<17} {', '.join(others)}: howcome init --agent all", err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:

@@ -515,3 +515,23 @@ def test_what_an_agent_was_told_to_trust_is_no_nothing(
     program.write_text(CODEX.format(python=sys.executable))
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     assert "nothing was changed" not in done(shell.invoke(init, connect))
+
+
+def test_without_claude_code_the_agents_that_are_here_are_connected(
+    shell: CliRunner, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is written for an agent that is not there; with it the others are named, and how they are connected."""
+    (home / ".codex").mkdir()
+    monkeypatch.chdir(home)
+    said = done(shell.invoke(init, ["--dry-run", "--no-import", "--scope", "project"]))
+    assert "connect Claude Code:" in said  # Codex has no settings of a project
+    said = done(shell.invoke(init, ["--yes", "--no-import"]))
+    assert "connect Codex" in said
+    assert not (home / ".claude").exists()
+    assert not (home / ".claude.json").exists()
+    for name in (".claude", ".gemini"):
+        (home / name).mkdir()
+    said = done(shell.invoke(init, ["--yes", "--no-import", "--dry-run"]))
+    assert "connect Claude Code:" in said
+    assert "not connected     Gemini CLI: howcome init --agent all" in said
+    assert "--agent all" not in done(shell.invoke(init, ["--yes", "--no-import", "--dry-run", "--agent", "all"]))
