@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from tests.builders import Claude, write
+from tests.builders import Claude, Shell, write
 from tests.integration.test_bites import CWD, begun, compacted, decided, said
 from tests.integration.test_socket import loaded
 from tests.processes import HOOK_FIELDS, payload, run
@@ -242,3 +242,35 @@ def test_a_repository_may_only_ask_for_less(
     found = said(tmp_path / "b.jsonl", "what did we say about the poller, how often does it retry?", cwd=str(folder))
     assert ("context" if "user: how often" in found else "bites" if found else "") == told
     assert bool(begun(tmp_path / "b.jsonl", "another", cwd=str(folder))) == bool(told)
+
+
+def test_what_is_told_sets_the_bar_for_the_rest(tmp_path: Path, store_folder: Path) -> None:
+    """Who asks the same thing again is not told what shares two of its words."""
+    assert not store_folder.exists()
+    alert, table = Shell("alert", cwd=CWD), Shell("table", cwd=CWD, start=9000)
+    write(
+        tmp_path / "alert.jsonl", alert.user("how is the harbour master alerted?"), alert.text("By SMS or by e-mail."),
+        alert.user("alert the harbour master by SMS instead of e-mail, because e-mail is not read at night"),
+        *alert.edited("alert.py"), alert.text("The harbour master gets an SMS from `alert.py` now."),
+    )  # fmt: skip
+    write(
+        tmp_path / "table.jsonl", table.user("the CSV import of the harbour is slow"), table.text("It reads it whole."),
+        table.user("read the CSV in chunks instead of whole files, because the master list of the harbour has 2 GB"),
+        *table.edited("csv.py"), table.text("The CSV import in `csv.py` reads chunks now."),
+        table.user("always write the CSV of the harbour with `;`, because the master's spreadsheet wants it"),
+        *table.edited("csv.py"), table.text("Done."),
+    )  # fmt: skip
+    for at in range(6):
+        talk = Shell(f"pier-{at}", cwd=CWD, start=20_000 + 900 * at)
+        write(
+            tmp_path / f"pier-{at}.jsonl", talk.user(f"mend gauge {at} of the pier"), *talk.edited(f"gauge{at}.py"),
+            talk.text(f"The gauge in `gauge{at}.py` is mended: the cable was loose at the pier."),
+        )  # fmt: skip
+    assert run("import", tmp_path).returncode == 0
+    assert run("distil").returncode == 0
+    asked = "do we alert the harbour master by SMS or by e-mail?"
+    assert "SMS instead of e-mail" in said(tmp_path, asked)
+    for _ in range(2):
+        assert said(tmp_path, asked) == ""
+    assert verdicts.BEST in rules(kept()[-1])
+    assert "CSV" in said(tmp_path, "how do we write the CSV of the harbour master, and in chunks?")

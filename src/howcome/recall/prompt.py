@@ -26,7 +26,7 @@ from howcome.recall.gate import (
 )
 from howcome.recall.rules import Before, is_new_question
 from howcome.retrieve.branches import Unmerged
-from howcome.retrieve.memories import search_memories
+from howcome.retrieve.memories import latest, search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
 from howcome.settings import BITES, CONTEXT, OFF
@@ -98,16 +98,13 @@ def recall(
     for item in kept:
         verdict.weigh(-item.memory.row, item.strength, verdicts.WEAK if _is_weak(item, threshold) else verdicts.OWN)
     kept = [item for item in kept if asked is not None or not item.memory.is_asleep]
-    kept = _latest([one for one in kept if not _is_weak(one, threshold) and _is_pushed(store, one.memory, session)])
+    kept = latest([one for one in kept if not _is_weak(one, threshold) and _is_pushed(store, one.memory, session)])
     found = _Found(ranked, kept, situation, store.injections.events_known(session))
     found.wrong = wrong
     found.unmerged = Unmerged(store, wanted.scope, wanted.then_ms)
     found.cited = {item.memory.row: _cited(store, item.memory) for item in kept} if found.known or ranked else {}
-    found.kept = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
     found.told = store.injections.memories_known(session)
-    for item in kept:
-        is_new = item in found.kept and item.memory.row not in found.told
-        verdict.hold(-item.memory.row, verdicts.UNSURE if is_new else verdicts.TOLD)
+    _leave_out_told(found, kept, verdict)
     _leave_out_held(found, verdict, asking.is_held)
     if settings.inject == CONTEXT:
         verdict.said = _in_context(store, settings, found, session)
@@ -320,6 +317,20 @@ def _is_sure(bite: Reminder) -> bool:
     return bite.memory is not None and (bite.memory.source == HAND or bite.score >= SURE_MEMORY)
 
 
+def _leave_out_told(found: _Found, kept: Sequence[RankedMemory], verdict: Verdict) -> None:
+    """Notes what the session has been told; a memory that is much weaker than that for this prompt is not said either.
+
+    Without it, who asks again would be told what stood behind the answer.
+    """
+    new = [item for item in kept if found.known.isdisjoint(found.cited.get(item.memory.row, ()))]
+    told = [item for item in kept if item not in new or item.memory.row in found.told]
+    least = RECALL_SHARE * max((item.strength for item in told), default=0.0)
+    for item in kept:
+        rule = verdicts.TOLD if item in told else verdicts.BEST if item.strength < least else verdicts.UNSURE
+        verdict.hold(-item.memory.row, rule)
+    found.kept = [item for item in new if item in told or item.strength >= least]
+
+
 def _leave_out_held(found: _Found, verdict: Verdict, is_held: Callable[[str], bool]) -> None:
     """Takes no account of memories that the agent reads by itself: they take nothing else's place."""
     held = [item for item in found.kept if item.memory.row not in found.told and is_held(item.memory.text)]
@@ -343,22 +354,6 @@ def _cited(store: Store, memory: Memory) -> set[int]:
     """The rows of the events that a memory of sessions is from."""
     evidence = () if memory.source == HAND else memory.evidence
     return {event.row for ident in evidence for event in store.log.find(ident, limit=1)}
-
-
-def _latest(kept: Sequence[RankedMemory]) -> list[RankedMemory]:
-    """Memories without those that a later one of them contradicts, which is no less trusted."""
-    found = {item.memory.id: item.memory for item in kept}
-
-    def is_overruled(memory: Memory) -> bool:
-        others = [found[ident] for ident in memory.contradicts if ident in found]
-        trusted = [one for one in others if one.origin in (memory.origin, events.ORIGIN_USER)]
-        return any(_said_at(one) > _said_at(memory) for one in trusted)
-
-    return [item for item in kept if not is_overruled(item.memory)]
-
-
-def _said_at(memory: Memory) -> tuple[int, int]:
-    return memory.said_ms or memory.created_ms, memory.row
 
 
 def _is_pushed(store: Store, memory: Memory, session: str) -> bool:

@@ -8,7 +8,7 @@ answers as well; where there is a model, half of its value is what it means.
 from __future__ import annotations
 
 from howcome.domain.bm25 import full_score
-from howcome.domain.events import PUSHED_ORIGINS
+from howcome.domain.events import ORIGIN_USER, PUSHED_ORIGINS
 from howcome.domain.fusion import blend
 from howcome.domain.memories import HAND
 from howcome.domain.query import spans_in
@@ -165,3 +165,19 @@ def _ranked(store: Store, situation: Situation, values: Mapping[int, float], now
             score, factors = adjusted(values[row], facts, adjustments, now_ms)
             ranked.append(RankedMemory(memory, values[row], score, factors))
     return sorted(ranked, key=lambda item: (-item.score, item.memory.row))
+
+
+def latest(kept: Sequence[RankedMemory]) -> list[RankedMemory]:
+    """Memories without those that a later one of them contradicts, which is no less trusted."""
+    found = {item.memory.id: item.memory for item in kept}
+
+    def is_overruled(memory: Memory) -> bool:
+        others = [found[ident] for ident in memory.contradicts if ident in found]
+        trusted = [one for one in others if one.origin in (memory.origin, ORIGIN_USER)]
+        return any(_said_at(one) > _said_at(memory) for one in trusted)
+
+    return [item for item in kept if not is_overruled(item.memory)]
+
+
+def _said_at(memory: Memory) -> tuple[int, int]:
+    return memory.said_ms or memory.created_ms, memory.row
