@@ -1,4 +1,4 @@
-"""A project that is excluded late: it is told nowhere, and what stays of it is said."""
+"""A project that is excluded late: no hook tells it, and what stays of it is said."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_excluded_project_is_told_nowhere(told_all: Path) -> None:
     assert "zanzibar" in told(told_all, "UserPromptSubmit", CLIENT, prompt=ASKED)
     assert "zanzibar" in run("search", "--all-projects", ASKED).stdout
     done = run("config", "set", "exclude", CLIENT)
-    assert f"8 events and 1 memory of {CLIENT} stay stored, and are told nowhere" in done.stdout
+    assert f"8 events and 1 memory of {CLIENT} stay stored. No hook tells them" in done.stdout
     assert "howcome uninstall --purge" in done.stdout
     for event, fields in (("UserPromptSubmit", {"prompt": ASKED}), ("SessionStart", {"source": "startup"})):
         assert told(told_all, event, CLIENT, **fields) == ""

@@ -95,7 +95,7 @@ def _say_stored() -> None:
     stored = [(root, held) for root, held in stored if any(held)]
     for root, (events, memories) in stored:
         what = f"{counted(events, 'event')} and {counted(memories, 'memory', 'memories')}"
-        say(f"{what} of {root} stay stored, and are told nowhere.")
+        say(f"{what} of {root} stay stored. No hook tells them, nor a search of all projects.")
     if stored:
         say("`howcome uninstall --purge` deletes everything that is stored, of all projects.")
 
