@@ -27,6 +27,7 @@ IMPORT_KEYS = {
     "ignored",
     "quarantined",
     "unknown",
+    "observed",
     "unknown_files",
     "seconds",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ from howcome.cli.arguments import confirm
 from howcome.cli.declared import click_command, option
 from howcome.cli.distilling import first_memories
 from howcome.cli.importing import announce_histories, first_import, histories_here
-from howcome.cli.offering import completion, offer_model, question_that_finds, trusted
+from howcome.cli.offering import announce_others, completion, offer_model, question_that_finds, trusted
 from howcome.clients.projects import project_root
 from howcome.clients.registry import DEFAULT, clients, names
 from howcome.clients.wiring import HOOK_FORMS
@@ -89,7 +89,7 @@ def init(
     histories = {} if no_import else histories_here()
     _announce("howcome will connect", owners, planned, home, err=as_json)
     announce_histories(histories, err=as_json)
-    _announce_others({owner.agent for owner in owners}, err=as_json)
+    announce_others({owner.agent for owner in owners}, err=as_json)
     if dry_run:
         if not as_json:
             _say_entries(owners)
@@ -326,13 +326,6 @@ def _announce(does: str, owners: Sequence[Owner], planned: Reports, home: Path |
         cells += [("  trusted", f"these hooks, by {name}: it runs no others") for name in trusting]
         cells.append(("  memory", _shown(home)))
     show_table(cells, widths=(20,), err=err)
-
-
-def _announce_others(chosen: Collection[str], *, err: bool) -> None:
-    """Say which agents are here and stay as they are."""
-    connected = {*chosen, *(owner.agent for owner in lifecycle.recorded_owners())}
-    if others := [one.title for one in clients() if one.wiring.is_here() and one.name not in connected]:
-        echo(f"  {'not connected':<17} {', '.join(others)}: howcome init --agent all", err=err)
 
 
 def _announce_memory(home: Path, doomed: Purge | None, others: Sequence[Owner], *, err: bool) -> None:

@@ -12,11 +12,13 @@ import click
 from howcome import wiring as lifecycle
 from howcome.app import open_app
 from howcome.cli.arguments import confirm, open_existing
+from howcome.clients.registry import clients
 from howcome.domain.stored import Scope
 from howcome.domain.text import title_of
 from howcome.errors import HowcomeError, ProviderError, UsageError
 from howcome.present.render import counted
 from howcome.present.screen import say
+from howcome.present.terminal import echo
 from howcome.retrieve.question import Question
 from howcome.settings import ACTIVE, Settings, read_settings
 
@@ -139,3 +141,10 @@ def _lines(estimate: Estimate, settings: Settings) -> list[str]:
         *(f"  {name:<22} {cost}" for name, cost in [*costs, ("one on this machine", "no money")]),
         "  To choose one: howcome config set llm http (or anthropic, claude, command); `man howcome` has its settings.",
     ]
+
+
+def announce_others(chosen: Collection[str], *, err: bool) -> None:
+    """Say which agents are here and stay as they are."""
+    connected = {*chosen, *(owner.agent for owner in lifecycle.recorded_owners())}
+    if others := [one.title for one in clients() if one.wiring.is_here() and one.name not in connected]:
+        echo(f"  {'not connected':<17} {', '.join(others)}: howcome init --agent all", err=err)
