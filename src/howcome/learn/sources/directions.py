@@ -211,8 +211,8 @@ def _shown(action: Action, limit_chars: int) -> str:
         asked = action.input.get("questions")
         first = asked[0] if isinstance(asked, list) and asked and isinstance(asked[0], dict) else {}
         return f"the question {quoted(one_line(str(first.get('question') or ''), limit_chars))}"
-    if action.call.file:
-        return f"{'a change' if action.is_edit else action.call.tool} of `{base_names([action.call.file])[0]}`"
+    if name := base_names([(action.call.file or "").rstrip("/")]):
+        return f"{'a change' if action.is_edit else action.call.tool} of `{name[0]}`"
     return f"a call of {action.call.tool}"
 
 
