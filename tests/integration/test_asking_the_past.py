@@ -71,6 +71,18 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
         yield opened
 
 
+def told_of(folder: Path, prompt: str, *, is_distilled: bool = False) -> list[str]:
+    """What a new session is told with a prompt, of the transcripts below a folder alone."""
+    with open_app(read_settings({"HOWCOME_HOME": str(folder / "store"), "HOME": str(folder)})) as app:
+        for found in named_transcripts([str(folder / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        if is_distilled:
+            assert app.learn.distillation is not None
+            app.learn.distillation.run()
+        return lines(app, prompt)
+
+
 def lines(app: App, prompt: str) -> list[str]:
     """What a new session is told with a prompt."""
     return [text for one in app.search.recall(prompt, cwd=CWD, session="new", recent=str) for _, text in one.passages]
@@ -108,13 +120,7 @@ def test_one_memory_leaves_the_other_lines_to_what_was_said(tmp_path: Path) -> N
         reply = f"No: a gate would not fit `{name}`, since its flange is too narrow."
         write(tmp_path / "t" / f"{name}.jsonl", one.user(f"a gate for {name}?"), one.text(reply))
     write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
-    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        for found in named_transcripts([str(tmp_path / "t")]):
-            app.ingest.file(found)
-        app.index.catch_up()
-        assert app.learn.distillation is not None
-        app.learn.distillation.run()
-        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    found = told_of(tmp_path, "what did we decide about the sluice gate at night in winter?", is_distilled=True)
     assert any("turbine stalls" in line for line in found)
     assert sum("pump_" in line for line in found) <= 1
 
@@ -127,11 +133,7 @@ def test_a_sentence_that_is_cut_is_not_said_twice(tmp_path: Path) -> None:
         " out in the winter of 1998 when `lock_controller.py` opened the sluice gate at every high tide of the year."
     )
     write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
-    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        for found in named_transcripts([str(tmp_path / "t")]):
-            app.ingest.file(found)
-        app.index.catch_up()
-        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    found = told_of(tmp_path, "what did we decide about the sluice gate at night in winter?")
     assert len(found) == len(set(found)) > 0
 
 
@@ -149,13 +151,7 @@ def test_what_a_memory_quotes_and_cuts_is_not_said_by_its_exchange(tmp_path: Pat
     )
     start = [talk.user("look at the gate"), talk.text("The sluice gate is opened by `lock_controller.py`.")]
     write(tmp_path / "t" / "rule.jsonl", *start, asked, done, *talk.conversation(5))
-    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        for found in named_transcripts([str(tmp_path / "t")]):
-            app.ingest.file(found)
-        app.index.catch_up()
-        assert app.learn.distillation is not None
-        app.learn.distillation.run()
-        told = lines(app, "which rule did we agree on for the sluice gate and the turbine?")
+    told = told_of(tmp_path, "which rule did we agree on for the sluice gate and the turbine?", is_distilled=True)
     assert sum("from now on: never open" in line for line in told) == 1, told
 
 
@@ -169,11 +165,7 @@ def test_of_an_exchange_s_sentences_the_best_stays_where_a_block_is_full(tmp_pat
         f"A gate of the older harbour is never shut, because `dial()` cannot reach its motor at all{more}."
     )
     write(tmp_path / "t" / "long.jsonl", talk.user("does the sluice gate open in winter at night?"), talk.text(said))
-    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        for found in named_transcripts([str(tmp_path / "t")]):
-            app.ingest.file(found)
-        app.index.catch_up()
-        found = lines(app, "what did we decide about the sluice gate at night in winter?")
+    found = told_of(tmp_path, "what did we decide about the sluice gate at night in winter?")
     assert any("turbine stalls" in line for line in found), found
 
 
@@ -251,10 +243,6 @@ def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> Non
         talk.text("The weather page reads `forecast.json`, because the station has no clock."),
     ]
     write(tmp_path / "t" / "sluice.jsonl", *turns)
-    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        for found in named_transcripts([str(tmp_path / "t")]):
-            app.ingest.file(found)
-        app.index.catch_up()
-        told = lines(app, "didn't we look into the sluice gate staying open at night? what came of it")
+    told = told_of(tmp_path, "didn't we look into the sluice gate staying open at night? what came of it")
     assert any("ten minutes" in line for line in told)
     assert not any("weather" in line for line in told)
