@@ -51,6 +51,60 @@ CLEAN = (
     'if "-----BEGIN RSA PRIVATE ' + 'KEY-----" in text:\n    raise ValueError("key in text")',
     "SECRET_KEY = get_secret('django')",
     "token: string; password: string; secret?: null",
+    # What stands beside the words of newer rules.
+    "docker run --name mongo -p 27017:27017",
+    "docker run --link mongo -p 8081:8081 mongo-express",
+    "mariadb -u root -p inventory",
+    "7z x a.7z && mkdir -p out/dir",
+    "mongodump -o x && cp -p dump.bson y",
+    'zip -r x.zip . && grep -a "handler" out.log',
+    "unzip -q f.zip && grep -w timeout log",
+    "redis-cli ping | grep -w PONG",
+    "unzip -p a.zip readme.txt",
+    "const password = 'Password must contain a digit'",
+    "rows are identified by 'order_id' and",
+    "field password 'is required'",
+    "PASSWORD = 'Passwort eingeben'",
+    "fix the password — PROJ-1234",
+    "reset password → step2_confirm",
+    "password ? hash_v2_value : null",
+    "the password rotation is JIRA-1234",
+    "password flow is RFC6749",
+    "the password column is varchar255",
+    "password expiry is 90days",
+    "Passwort-Reset ist Ticket-1234",
+    "修改密码的测试 test_pw_v2_ok",
+    "修改密码接口在 LoginV2Page",
+    "パスワード変更は UserV2Controller",
+    "비밀번호 재설정 이슈 PROJ-1234",
+    "пароль проверяется в login_v2_form",
+    "pw: 1920x1080",
+    "la clave: cache_v2_users_10",
+    "password reset tests: 3passed",
+    "password tests in branch: feature1/login2x",
+    "password: this must have been",
+    "Password: that user does work.",
+    "the seed phrase has twelve words and they come from a list of many words that you know",
+    "backup phrase is what the user sees when they open the wallet for the first time here",
+    "bytes32 private constant TYPEHASH = 0x8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f;",
+    "wallet tx 0x8b73c3c69bb8fe3d512ecc4cf759cc79239f7b179b0ffacaa9a75d522b39400f",
+    '"arn:aws:logs:*:*:log-group:my-app"]}',
+    "arn:aws:lambda:*:*:function:my-func",
+    "MAX_PW_LENGTH=128chars",
+    "BROWSER_PW_CHANNEL=chrome-beta",
+    "NEXT_TOKEN=page2-cursor3",
+    "TLS_SECRET=app1-tls-cert2",
+    "wifi connect fails when the password contains blanks",
+    'psk "is wrong"',
+    'PSK: "Shared by everyone"',
+    "net user %U% %PASSWORD% /add",
+    "gh variable set REGION -b eu-central-1",
+    "rman docs/guides@latest",
+    "md5sum config/master.key",
+    "echo running | sudo -S true",
+    "keytool -storepass android -list",
+    "openssl -passin pass:notasecret",
+    'token = "%(T1)s.%(U2)s-%(V3)s.%(W4)s"',
 )
 
 
@@ -209,6 +263,14 @@ def test_passwords_are_told_in_other_languages(text: str) -> None:
     redacted = AUTO.redact(text)
     assert "tr0ub4dor" not in redacted
     assert redacted[:2] == text[:2]
+
+
+def test_a_seed_phrase_is_hidden_and_a_sentence_is_not() -> None:
+    """Words of the list may be common ones; a sentence has some that are not on it."""
+    phrase = "pumpkin you side hip all obscure smooth region clinic can pause use"
+    assert phrase not in AUTO.redact(f'MNEMONIC="{phrase}"')
+    told = "Seed phrase: twelve words that the wallet shows when it is first made for you"
+    assert AUTO.redact(told) == told
 
 
 def test_unknown_engine_is_refused() -> None:

@@ -57,9 +57,7 @@ def entropy(value: str) -> float:
 
 _SYMBOL = re.compile(r"[!@#$%^&*?+=~]")
 _DESCRIBING = re.compile(r"-[a-z]{3,}$")
-_NO_SEED_WORDS = frozenset(
-    "the and for has are not was its our your his her you had but can all any who how why use".split()
-)
+_NO_SEED_WORDS = frozenset("the and for has are not was its our your his her had but who how why is of to".split())
 _TICKET = re.compile(r"[A-Z]+[0-9]*-?[0-9]+|[A-Za-z_]+[vV][0-9]+[A-Za-z_]*")
 _FEW_DIGITS = 8
 _REFERRING = (" ", "\t", "${", "%(", "{{", "://", "((")
@@ -113,7 +111,7 @@ def is_typed_password(value: str) -> bool:
 
 
 def is_word_list(value: str) -> bool:
-    """Tell whether words in a row are a phrase of BIP 39, and no sentence."""
+    """Tell whether words in a row are no sentence: it has one of those that the list of BIP 39 has not."""
     return _NO_SEED_WORDS.isdisjoint(value.lower().split())
 
 
