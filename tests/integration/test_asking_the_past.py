@@ -246,3 +246,30 @@ def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> Non
     told = told_of(tmp_path, "didn't we look into the sluice gate staying open at night? what came of it")
     assert any("ten minutes" in line for line in told)
     assert not any("weather" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fact"),
+    [
+        ("pourquoi est-ce qu'on a mis un verrou sur la vanne déjà", "deux grues"),
+        ("c'était quoi la raison pour le verrou de la vanne", "deux grues"),
+        ("wieso haben wir das mit der Schleuse eigentlich so gemacht und nicht anders", "Turbine"),
+    ],
+)
+def test_a_question_is_about_its_subject_in_other_languages(tmp_path: Path, prompt: str, fact: str) -> None:
+    """Exchanges that share its small words alone are many, and are not what is asked for."""
+    asked = ("pourquoi est-ce que le test ne passe pas déjà ?", "was haben wir da eigentlich und wieso ist das so?")
+    for number in range(12):
+        talk = Claude(f"small{number}", cwd=CWD, start=500 * number)
+        said = talk.text(
+            f"C'était quoi déjà : on a mis la raison sur `berth_{number}`. Das haben wir so gemacht und nicht anders."
+        )
+        write(tmp_path / "t" / f"small{number}.jsonl", talk.user(asked[number % 2]), said)
+    talk = Claude("lock", cwd=CWD, start=9000)
+    answers = (
+        talk.text("La vanne a un verrou, parce que deux grues l'ouvraient en même temps."),
+        talk.text("Die Schleuse bleibt nachts zu, weil sonst die Turbine steht."),
+    )
+    turns = [talk.user("et la vanne ?"), answers[0], talk.user("und die Schleuse?"), answers[1]]
+    write(tmp_path / "t" / "lock.jsonl", *turns)
+    assert any(fact in line for line in told_of(tmp_path, prompt))

@@ -105,6 +105,11 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
         said = of_memory(f"The user: “Median then.”{stop} Then: `hourly` is a median.")
         assert said == "“Median then.” Then: `hourly` is a median."
     assert of_memory("The user: “never wake the buoy”") == "never wake the buoy"
+    rule = "no limit for the harbour as a whole: half of the quays have two pumps, "
+    rule += "and the weak one feeds a single valve"
+    then = "Then: The planner counts valves by pump, and the form of the harbour asks for each of them."
+    assert of_memory(f"The user: “{rule}”. {then}") == rule
+    assert of_memory(f"The user: “{rule[:36]}”. {then}").startswith(f"“{rule[:36]}” Then: The planner counts")
     chosen = "Asked “{}”, the user chose “In UTC”: no hour comes twice. Not: Local time."
     assert of_memory(chosen.format("Which clock?")) == "Which clock? The user chose “In UTC”: no hour comes twice."
     long = of_memory(chosen.format("Which clock do the tide tables use " * 4))

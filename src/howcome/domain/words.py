@@ -9,10 +9,12 @@ import os
 import re
 from functools import cache
 
+from howcome.domain.text import STOP_WORDS
+
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
-    "turns", "starts", "onto", "small", "undoes", "asks",
+    "turns", "starts", "onto", "small", "undoes", "asks", "stops",
 )  # fmt: skip
 """What each list is for.
 
@@ -25,7 +27,8 @@ else asks for a step of the day. recalls: a prompt with one asks about the past,
 words of such a question that say nothing of its subject; asks: a sentence that begins so is a question. rules: the
 user wants something kept to, orders: if the words begin so. What follows one of swaps or leaves is what somebody
 turns away from, and what stands between one of starts and one of onto after one of turns; small: words of such a
-sentence that name nothing. undoes: what was done last is to be taken back.
+sentence that name nothing. undoes: what was done last is to be taken back. stops: words that say nothing of a subject,
+left out of what is searched for in a text of that language (English has `domain/text.STOP_WORDS`).
 """
 
 MAX_PHRASE_WORDS = 6
@@ -34,12 +37,16 @@ _OPENING = "¿¡\u300c\u300e\uff08“„"
 _AROUND = ".,;:!?…()[]\"'“”„«»\u3001\u3002\uff0c\uff01\uff1f\uff1a\u300c\u300d" + _OPENING
 """What may stand around a word."""
 
+_APOSTROPHES = str.maketrans(dict.fromkeys("'\u2019", " "))
+"""Romance languages join an article to what follows."""
+
 MAX_WORD_CHARS = 80
 """No word of a list is longer: of a text so much of its beginning is looked at."""
 
 
 LANGUAGES = {
-    "": ("en", "de"), "romance": ("en", "de", "es", "fr", "pt"), "other": ("en", "de", "ja", "ko", "ru", "zh"),
+    "": ("en", "de"), "romance": ("en", "de", "es", "fr", "pt"), "cyrillic": ("en", "de", "ru"),
+    "hangul": ("en", "de", "ko"), "han": ("en", "de", "ja", "zh"),
 }  # fmt: skip
 """The files that are looked into, by what a text looks like: most are English, and a hook reads no more for those."""
 
@@ -47,37 +54,63 @@ LOOKED_AT_CHARS = 400
 """So much of a text shows its language."""
 
 _OTHER = re.compile("[\u0400-\u04ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_SCRIPTS = (("\u3000", "cyrillic"), ("\uac00", "han"), ("\uffff", "hangul"))
+"""Groups by the end of what their letters are in, in the order of the letters."""
 _ACCENTS = frozenset("áéíóúñãõçêèàùâîôû¿¡")
 _ROMANCE = frozenset(
-    "el los las la y por que para una siempre nunca com uma sempre le les des du et une pas dans pourquoi".split()
+    "aqui até aux avait avec avons cada cette chez com como cuando dans del deles des desde donc donde du ela "
+    "ele elle elles esa essa esse esta este esto está et foi gente hay il ils isso la las le les leur los mais "
+    "mas minha moi muito muy nada nao notre nous nunca onde ont para parce pas pero por porque pour pourquoi "
+    "pra quand quando que quel quelle quem qui quoi sempre siempre sont sous tambem tava tem tous tudo tá uma "
+    "una une vai vc votre vous y".split()
 )
 
 
 @cache
-def _lists(language: str) -> dict[str, str]:
-    """The lists of some languages together. Lines are `name: word | a phrase | …`, indented ones go on."""
-    found = dict.fromkeys(LISTS, "")
+def _lists(code: str) -> dict[str, str]:
+    """The lists of a language. Lines are `name: word | a phrase | …`, indented ones go on."""
     folder = os.path.join(os.path.dirname(__file__), "words")  # `importlib.resources` costs a prompt 15 ms
-    for code in LANGUAGES[language]:
-        with open(os.path.join(folder, f"{code}.txt"), encoding="utf-8") as lines:
-            for line in lines.read().replace("\n ", " ").splitlines():
-                name, _, told = line.partition(": ")
-                if told and line[0] != "#":
-                    found[name] += f"|{told}"
-    return found
+    with open(os.path.join(folder, f"{code}.txt"), encoding="utf-8") as lines:
+        parts = (line.partition(": ") for line in lines.read().replace("\n ", " ").splitlines())
+        return {name: told for name, _, told in parts if told and name[0] != "#"}
 
 
 @cache
 def _list(name: str, language: str) -> list[str]:
-    """The words of a list, each once."""
-    return list(dict.fromkeys(found for word in _lists(language)[name].split("|") if (found := word.strip())))
+    """The words of a list of some languages together, each once."""
+    told = "|".join(_lists(code).get(name, "") for code in LANGUAGES[language])
+    return list(dict.fromkeys(found for word in told.split("|") if (found := word.strip())))
+
+
+@cache
+def _stops(code: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The stop words of a language, and those that are none of English."""
+    found = frozenset(word.strip() for word in _lists(code).get("stops", "").split("|"))
+    return found, found - STOP_WORDS
+
+
+def telling(text: str) -> str:
+    """A text without the words that say nothing of a subject in its language; as it is where that is English.
+
+    It is in the language that has most of them beside those of English: two at least, or half of the words. A text of
+    names and code has none.
+    """
+    said = [part for word in text.lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
+    counts = {code: sum(map(_stops(code)[1].__contains__, said)) for code in LANGUAGES[language_of(text)]}
+    code = max(counts, key=counts.__getitem__)
+    stops, _ = _stops(code)
+    english = sum(word in STOP_WORDS and word not in stops for word in said)
+    if not counts[code] or counts[code] <= english or counts[code] < min(2, len(said) / 2):
+        return text
+    kept = (word for word in text.translate(_APOSTROPHES).split() if word.strip(_AROUND).lower() not in stops)
+    return " ".join(kept) or text
 
 
 def language_of(text: str) -> str:
     """Which of LANGUAGES a text is in, by its letters and its commonest words."""
     text = text[:LOOKED_AT_CHARS].lower()
-    if not text.isascii() and _OTHER.search(text):
-        return "other"
+    if not text.isascii() and (found := _OTHER.search(text)):
+        return next(group for end, group in _SCRIPTS if found[0] < end)
     is_romance = not _ROMANCE.isdisjoint(text.split()) or not (text.isascii() or _ACCENTS.isdisjoint(text))
     return "romance" if is_romance else ""
 
@@ -137,7 +170,7 @@ def opens(text: str, name: str) -> bool:
     """As `begins`, without a pattern: for a prompt's hook."""
     said = text.split(maxsplit=MAX_PHRASE_WORDS)[:MAX_PHRASE_WORDS]
     if is_joined(text := text.lstrip(_AROUND + " \n")):
-        return text.lower().startswith(_joined(name))
+        return text.lower().startswith(_joined(name, language=language_of(text)))
     firsts, known = _bare(name, language=language_of(text))
     if not said or said[0].strip(_AROUND).lower() not in firsts:
         return False
@@ -153,9 +186,9 @@ def _bare(name: str, language: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 @cache
-def _joined(*names: str) -> tuple[str, ...]:
+def _joined(*names: str, language: str) -> tuple[str, ...]:
     """The words of some lists that stand without blanks around them, the longest first."""
-    found = {word for name in names for word in _list(name, "other") if is_joined(word)}
+    found = {word for name in names for word in _list(name, language) if is_joined(word)}
     return tuple(sorted(found, key=len, reverse=True))
 
 
@@ -173,8 +206,8 @@ def rest_of(text: str, *names: str) -> str:
     """
     language = language_of(text)
     known, longest = _phrases(*names, language=language)
-    if language == "other":
-        for word in _joined(*names):
+    if language in ("han", "hangul"):
+        for word in _joined(*names, language=language):
             text = text.replace(word, " ")
     said = text.split()
     bare = [word.strip(_AROUND).lower() for word in said]

@@ -72,9 +72,9 @@ nobody had seen, the block then held the answer to 16 and 12 of 100 questions in
 and 19 (`docs/evaluation.md`)."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
-QUOTED_CHARS, MEMORY_CHARS, BEGUN_CHARS = 70, 130, 45
-"""Of words that something was done about at least so many are quoted, and more where that leaves room. A sentence of
-which BEGUN_CHARS were told was told."""
+QUOTED_CHARS, MIN_OUTCOME_CHARS, BEGUN_CHARS = 70, 50, 45
+"""Of words that a later one changed so many are quoted. What was done about words is told where so much of it fits
+beside them. A sentence of which BEGUN_CHARS were told was told."""
 
 _WHO = {ORIGIN_USER: "user: ", ORIGIN_ASSISTANT: "agent: "}
 
@@ -313,7 +313,7 @@ def with_later(memory: Memory, text: str) -> str:
 
 
 def of_memory(text: str) -> str:
-    """What a memory says in a bite: words with what was done then, an answer without its question, else its text.
+    """What a memory says in a bite: words, and what was done then if it fits; an answer without its question; else all.
 
     Of a plan the title is left out where the line would have to be cut: "should not be" must not end as "should…".
     """
@@ -328,7 +328,9 @@ def of_memory(text: str) -> str:
         asked, mark, answer = text.partition("”: ")
         line = answer if mark and asked.startswith(("Asked “", "After “")) else text
         return said or (plan_and_line(line)[1] if len(line) > TEXT_CHARS else line)
-    return f"“{cut(said, max(QUOTED_CHARS, MEMORY_CHARS - len(then)))}” {then}"
+    told = cut(said, TEXT_CHARS)
+    room = TEXT_CHARS - len(told) - 3
+    return f"“{told}” {cut(then, room)}" if room >= MIN_OUTCOME_CHARS else told
 
 
 def of_failure(text: str, sessions: int) -> str:

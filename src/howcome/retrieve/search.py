@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from howcome.domain import words
 from howcome.domain.query import spans_in, split_excluded
 from howcome.domain.ranking import Facts, adjusted, for_events
 from howcome.retrieve.gathering import Gathering
@@ -144,7 +145,7 @@ class Searcher:
         """A question with its terms and what each is worth (see Situation for the parts)."""
         asked = text[:MAX_QUESTION_CHARS]
         text = split_excluded(asked)[0]
-        terms = self._store.index.analyze(text)
+        terms = self._store.index.analyze(words.telling(text))
         weights = self._store.index.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])

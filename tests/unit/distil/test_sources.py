@@ -415,3 +415,9 @@ def test_an_answer_that_was_chosen_is_learnt_once() -> None:
 def test_what_was_decided_and_what_was_found_out_are_told_apart(parts: Parts, kind: str) -> None:
     """A rule that is put as a request is decided; a cause is found out."""
     assert [one.type for one in learnt(*parts, only=["directions", "plans"])] == [kind]
+
+
+def test_a_step_of_the_day_before_a_rule_is_left_out() -> None:
+    """The rule holds, the step was for then."""
+    [found] = learnt(user("hi"), agent("Hello."), user("Run the tests please. From now on write every time in UTC."))
+    assert found.text == "The user: “From now on write every time in UTC.”"

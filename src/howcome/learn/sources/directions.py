@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from howcome.domain import words
+from howcome.domain.answering import is_chore
 from howcome.domain.candidates import WISH
 from howcome.domain.sentences import sentences
 from howcome.domain.stored import StoredEvent
@@ -147,13 +148,12 @@ def _is_taken_up(seen: Seen, text: str) -> bool:
 
 
 def _own(seen: Seen, text: str) -> str:
-    """The user's words without sentences that repeat what the agent had just written."""
+    """The user's words without sentences that repeat what the agent had just written, or ask for a step of the day."""
     told = [said.text for said in replies_of(seen.before)] if seen.before is not None else []
     told += [action.call.text or "" for action in seen.before.actions[-3:]] if seen.before is not None else []
-    typed = (one.text for one in sentences(text, is_typed=True))
-    return " ".join(
-        one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)
-    )
+    typed = [one.text for one in sentences(text, is_typed=True)]
+    own = [one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)]
+    return " ".join([one for one in own if not is_chore(one)] or own)
 
 
 def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
