@@ -195,9 +195,11 @@ def coined_names(text: str) -> list[str]:
     """The names that nobody says by chance: CamelCase and snake_case identifiers (lower case), no acronyms or files."""
     found: dict[str, None] = {}
     for token in _TOKEN.findall(text):
+        if token.islower() and "_" not in token:  # most words
+            continue
         for word in token.strip("./-").split("."):
             inner = word.strip("_")[1:]
-            has_case = any(character.isupper() for character in inner) and not inner.isupper()
+            has_case = not inner.isupper() and any(character.isupper() for character in inner)
             if MIN_NAME_CHARS <= len(word) <= MAX_NAME_CHARS and "/" not in word and (has_case or "_" in inner):
                 found[word.lower()] = None
     return list(found)

@@ -19,7 +19,7 @@ none. A crash between the rows' commit and the index's, or between two projects'
 from __future__ import annotations
 
 import os
-from functools import cached_property
+from functools import cache, cached_property
 
 import tantivy
 from tantivy import Occur, Query
@@ -220,10 +220,6 @@ class LexicalIndex:
         """The terms of a question, each once, in order: stemmed, stop words out, identifiers also in parts."""
         return list(dict.fromkeys(self._analyzer.analyze(with_extra_terms(text))))
 
-    @cached_property
-    def _generic(self) -> frozenset[str]:
-        return frozenset(self._analyzer.analyze(" ".join(sorted(GENERIC_WORDS))))
-
     @guarded
     def weigh(self, terms: Sequence[str], scope: Scope | None = None) -> Weights:
         """What each term is worth among a scope's windows and exchanges (None: all), and which were ever used there."""
@@ -232,7 +228,7 @@ class LexicalIndex:
             parts = self._parts(name, scope)
             total = found.totals[name] = sum(part.total for part in parts)
             for term, frequency in _frequencies(parts, SCHEMAS[name][0], terms).items():
-                values[term] = bm25.weight(frequency, total, is_generic=term in self._generic)
+                values[term] = bm25.weight(frequency, total, is_generic=term in _generic())
                 found.known |= {term} if frequency else set()
         return found
 
@@ -274,6 +270,12 @@ class LexicalIndex:
         shorter = [term[:end] for end in range(len(term) - 1, shortest - 1, -1)]
         known = (item for item in _frequencies(parts, "said", shorter).items() if item[1])
         return list(known)[:1]
+
+
+@cache
+def _generic() -> frozenset[str]:
+    """Terms of words that weigh little; a server asks for them with every prompt."""
+    return frozenset(analyzer().analyze(" ".join(sorted(GENERIC_WORDS))))
 
 
 def _frequencies(parts: Sequence[Part], field: str, terms: Sequence[str]) -> dict[str, int]:

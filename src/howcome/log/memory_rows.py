@@ -114,7 +114,7 @@ def memory_of(row: Sequence[object]) -> Memory:
     """A row of SELECT as a memory."""
     values = dict(zip(_COLUMNS, row, strict=False))
     for name in ("contradicts", "also"):
-        values[name] = json.loads(values[name])  # type: ignore[arg-type]
+        values[name] = [] if values[name] == "[]" else json.loads(values[name])  # type: ignore[arg-type]
     others = (str(line).split(" ", 2) for line in values["contradicts"])  # type: ignore[attr-defined]
     values["contradicts"] = [(key, int(said_ms) if said_ms else None, text) for key, said_ms, text in others]
     values["origin"] = events.ORIGINS[values["origin"]]  # type: ignore[call-overload]
