@@ -41,6 +41,10 @@ FOUND: list[tuple[str, str, Parts, list[str]]] = [
         user("update the tide tables"), ran("git push --force", "done"),
         user("please never force a push on the shared branch"), agent("Understood, no forced pushes any more."),
     ], ["during `git push --force`", "never force a push"]),
+    ("directions", "what does not make sense, without a name or what was done then", [
+        user("sort the berths"), agent("Sorted."), user("yeah it doesn't make sense to log a berth in a broken state"),
+        agent("Understood."),
+    ], ["doesn't make sense to log a berth"]),
     ("directions", "German", [
         user("räum die Pegel auf"), agent("Ich habe `pegel.py` aufgeräumt."),
         user("Zeitstempel bitte immer in UTC speichern, niemals in Ortszeit, sonst passen die Pegel nicht"),

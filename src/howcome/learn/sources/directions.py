@@ -86,7 +86,7 @@ def find(seen: Seen) -> list[Draft]:
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
-    gives_reason = words.has(own, "reasons") or words.has(own, "rules")
+    gives_reason = any(words.has(own, name) for name in ("reasons", "rules", "directs"))
     stands_alone = not is_question(own) and (gives_reason or named(own) >= MANY_NAMES)
     is_telling = gives_reason or named(text) or count_words(text) >= TELLING_WORDS
     if not (then or stands_alone) or not (seen.refused or is_telling):
