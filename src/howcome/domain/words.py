@@ -14,7 +14,7 @@ from howcome.domain.text import STOP_WORDS
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
-    "turns", "starts", "onto", "small", "undoes", "asks", "stops", "directs",
+    "turns", "starts", "onto", "small", "undoes", "asks", "stops", "directs", "fades",
 )  # fmt: skip
 """What each list is for.
 
@@ -29,7 +29,8 @@ user wants something kept to, orders: if the words begin so. What follows one of
 turns away from, and what stands between one of starts and one of onto after one of turns; small: words of such a
 sentence that name nothing. undoes: what was done last is to be taken back. stops: words that say nothing of a subject,
 left out of what is searched for in a text of that language (English has `domain/text.STOP_WORDS`). directs: who says
-so wants something, or says what not to do; in most languages they are among the reasons.
+so wants something, or says what not to do; in most languages they are among the reasons. fades: a sentence with one is
+of the day, or supposes something.
 """
 
 MAX_PHRASE_WORDS = 6

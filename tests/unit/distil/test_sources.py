@@ -421,7 +421,29 @@ def test_what_was_decided_and_what_was_found_out_are_told_apart(parts: Parts, ki
     assert [one.type for one in learnt(*parts, only=["directions", "plans"])] == [kind]
 
 
-def test_a_step_of_the_day_before_a_rule_is_left_out() -> None:
-    """The rule holds, the step was for then."""
-    [found] = learnt(user("hi"), agent("Hello."), user("Run the tests please. From now on write every time in UTC."))
+@pytest.mark.parametrize(
+    "first",
+    [
+        "Run the tests please.",
+        "Don't push the tables today, the harbour is closed.",
+        "If we ever move to GraphQL we have to rewrite all of `tides.py`.",
+        "Heute bitte nicht auf `main` pushen.",
+    ],
+)
+def test_of_a_rule_and_what_is_of_the_day_the_rule_is_kept(first: str) -> None:
+    """Steps, days and suppositions are none."""
+    [found] = learnt(user("hi"), agent("Hello."), user(f"{first} From now on write every time in UTC."))
     assert found.text == "The user: “From now on write every time in UTC.”"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "don't push the tables of `tides.py` today, the harbour is closed",
+        "si un jour on passe à GraphQL il faudrait réécrire tout `tides.py`",
+        "if we ever get a second harbour then `tides.py` has to know its clock, too",
+    ],
+)
+def test_what_is_of_the_day_or_supposed_is_not_kept(said: str) -> None:
+    """However many reasons it gives."""
+    assert learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"]) == []
