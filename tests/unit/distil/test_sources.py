@@ -447,3 +447,13 @@ def test_of_a_rule_and_what_is_of_the_day_the_rule_is_kept(first: str) -> None:
 def test_what_is_of_the_day_or_supposed_is_not_kept(said: str) -> None:
     """However many reasons it gives."""
     assert learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"]) == []
+
+
+def test_of_a_long_task_its_rules_are_kept() -> None:
+    """Not its beginning, which says what to do then."""
+    steps = [f"Read `berth_{number}.py` of the harbour and tell me what it does there." for number in range(5)]
+    task = "\n".join(
+        [*steps, "Depths are always in centimetres, never in feet, because the dredger reads nothing else."]
+    )
+    [found] = learnt(user("hi"), agent("Hello."), user(task), agent("Ok."), only=["directions"])
+    assert found.text.startswith("The user: “Depths are always in centimetres")

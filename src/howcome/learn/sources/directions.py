@@ -90,9 +90,8 @@ def find(seen: Seen) -> list[Draft]:
     begun, asked_of = _begun(seen, text)
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
-    gives_reason = any(words.has(own, name) for name in ("reasons", "rules", "directs"))
-    stands_alone = not is_question(own) and (gives_reason or named(own) >= MANY_NAMES)
-    is_telling = gives_reason or named(text) or count_words(text) >= TELLING_WORDS
+    stands_alone = not is_question(own) and (_directs(own) or named(own) >= MANY_NAMES)
+    is_telling = _directs(own) or named(text) or count_words(text) >= TELLING_WORDS
     if not (then or stands_alone) or not (seen.refused or is_telling):
         return []
     most = min(MAX_WORDS_CHARS, MAX_CHARS - len(f"{begun}: “”. {then}")) if then else MAX_CHARS - len(f"{begun}: “”")
@@ -158,7 +157,15 @@ def _own(seen: Seen, text: str) -> str:
     typed = [one.text for one in sentences(text, is_typed=True)]
     own = [one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)]
     own = [one for one in own if not _fades(one)]
-    return " ".join([one for one in own if not is_chore(one)] or own)
+    own = [one for one in own if not is_chore(one)] or own
+    if len(" ".join(own)) > MAX_WORDS_CHARS:  # a memory would hold the beginning
+        own = [one for one in own if _directs(one)] or own
+    return " ".join(own)
+
+
+def _directs(text: str) -> bool:
+    """Whether a text gives a reason or a rule, or says what must or must not be."""
+    return any(words.has(text, name) for name in ("reasons", "rules", "directs"))
 
 
 def _fades(sentence: str) -> bool:
