@@ -10,6 +10,8 @@ from tests.builders import Claude, write
 
 from howcome.app import App, open_app
 from howcome.clients.discover import named_transcripts
+from howcome.domain.stored import Scope
+from howcome.retrieve.question import Question
 from howcome.settings import read_settings
 
 CWD = "/home/mara/quay"
@@ -248,28 +250,27 @@ def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> Non
     assert not any("weather" in line for line in told)
 
 
-@pytest.mark.parametrize(
-    ("prompt", "fact"),
-    [
-        ("pourquoi est-ce qu'on a mis un verrou sur la vanne déjà", "deux grues"),
-        ("c'était quoi la raison pour le verrou de la vanne", "deux grues"),
-        ("wieso haben wir das mit der Schleuse eigentlich so gemacht und nicht anders", "Turbine"),
-    ],
-)
-def test_a_question_is_about_its_subject_in_other_languages(tmp_path: Path, prompt: str, fact: str) -> None:
-    """Exchanges that share its small words alone are many, and are not what is asked for."""
-    asked = ("pourquoi est-ce que le test ne passe pas déjà ?", "was haben wir da eigentlich und wieso ist das so?")
-    for number in range(12):
-        talk = Claude(f"small{number}", cwd=CWD, start=500 * number)
-        said = talk.text(
-            f"C'était quoi déjà : on a mis la raison sur `berth_{number}`. Das haben wir so gemacht und nicht anders."
-        )
-        write(tmp_path / "t" / f"small{number}.jsonl", talk.user(asked[number % 2]), said)
+SMALL = (
+    ("wieso haben wir das eigentlich noch mal so mit der Schleuse?",
+     "Wieso wir das eigentlich noch mal so haben, mit der Zeit und auch sonst, steht in `berth.md`."),
+    ("pourquoi est-ce qu'on a déjà ça avec la vanne et pas autrement ?",
+     "Pourquoi est-ce qu'on a déjà ça avec `berth`, et pas autrement : c'est dans `berth.md`."),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("prompt", "small"), SMALL)
+def test_a_search_is_about_its_subject_in_other_languages(tmp_path: Path, prompt: str, small: str) -> None:
+    """Not about what shares its small words alone, however many."""
+    talk = Claude("small", cwd=CWD)
+    noise = [turn for at in range(20) for turn in talk.exchange(f"berth{at}")]
+    write(tmp_path / "t" / "small.jsonl", *noise, talk.user("berth?"), talk.text(small))
     talk = Claude("lock", cwd=CWD, start=9000)
-    answers = (
-        talk.text("La vanne a un verrou, parce que deux grues l'ouvraient en même temps."),
-        talk.text("Die Schleuse bleibt nachts zu, weil sonst die Turbine steht."),
-    )
-    turns = [talk.user("et la vanne ?"), answers[0], talk.user("und die Schleuse?"), answers[1]]
-    write(tmp_path / "t" / "lock.jsonl", *turns)
-    assert any(fact in line for line in told_of(tmp_path, prompt))
+    vanne = talk.text("La vanne est verrouillée : deux grues l'ouvraient en même temps.")
+    schleuse = talk.text("Die Schleuse bleibt zu, sonst steht die Turbine.")
+    write(tmp_path / "t" / "lock.jsonl", talk.user("la vanne"), vanne, talk.user("Schleuse"), schleuse)
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        first = app.search.find(Question(prompt, Scope.everything(), limit=1))[0]
+        assert first.event.session == "lock"

@@ -105,6 +105,8 @@ def test_of_a_memory_the_part_is_said_that_says_it() -> None:
         said = of_memory(f"The user: “Median then.”{stop} Then: `hourly` is a median.")
         assert said == "“Median then.” Then: `hourly` is a median."
     assert of_memory("The user: “never wake the buoy”") == "never wake the buoy"
+    asked = "why does the poller of the harbour retry five times before it gives up on a gauge that is asleep anyway?"
+    assert "40 s to boot" in of_memory(f"The user: “{asked}” Then: It retries because the buoy takes 40 s to boot.")
     rule = "no limit for the harbour as a whole: half of the quays have two pumps, "
     rule += "and the weak one feeds a single valve"
     then = "Then: The planner counts valves by pump, and the form of the harbour asks for each of them."

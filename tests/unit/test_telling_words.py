@@ -16,7 +16,7 @@ from howcome.domain.words import language_of, telling
         ("wieso haben wir den puffer noch mal auf 512 gesetzt", "puffer 512 gesetzt"),
         ("c'était quoi la raison pour le verrou dans `BookingService`", "raison verrou `BookingService`"),
         ("por qué no usamos el índice de la tabla de cargas?", "usamos índice tabla cargas?"),
-        ("pq a gente nao usa cast na fila", "pq nao usa cast fila"),
+        ("pq a gente nao usa cast na fila", "usa cast fila"),
         ("почему мы не используем очередь для писем?", "используем очередь писем?"),
     ],
 )
@@ -34,6 +34,10 @@ def test_what_only_joins_words_goes(asked: str, about: str) -> None:
         "なぜ キュー を使わないの",
         "poll.py:17 KeyError 'tide'",
         "replace des cipher in vault.py",
+        "add the war file and its man page to the bin directory",
+        "die size",
+        "plot sin cos on the y axis",
+        "wieso ... das?",
         "",
     ],
 )

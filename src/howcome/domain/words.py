@@ -28,7 +28,8 @@ words of such a question that say nothing of its subject; asks: a sentence that 
 user wants something kept to, orders: if the words begin so. What follows one of swaps or leaves is what somebody
 turns away from, and what stands between one of starts and one of onto after one of turns; small: words of such a
 sentence that name nothing. undoes: what was done last is to be taken back. stops: words that say nothing of a subject,
-left out of what is searched for in a text of that language (English has `domain/text.STOP_WORDS`). directs: who says
+left out of what is searched for in a text of that language (English has `domain/text.STOP_WORDS`; its own are those of
+other languages that mean something else in English or code, and tell no language). directs: who says
 so wants something, or says what not to do; in most languages they are among the reasons. fades: a sentence with one is
 of the day, or supposes something.
 """
@@ -60,11 +61,11 @@ _SCRIPTS = (("\u3000", "cyrillic"), ("\uac00", "han"), ("\uffff", "hangul"))
 """Groups by the end of what their letters are in, in the order of the letters."""
 _ACCENTS = frozenset("áéíóúñãõçêèàùâîôû¿¡")
 _ROMANCE = frozenset(
-    "aqui até aux avait avec avons cada cette chez com como cuando dans del deles des desde donc donde du ela "
-    "ele elle elles esa essa esse esta este esto está et foi gente hay il ils isso la las le les leur los mais "
-    "mas minha moi muito muy nada nao notre nous nunca onde ont para parce pas pero por porque pour pourquoi "
-    "pra quand quando que quel quelle quem qui quoi sempre siempre sont sous tambem tava tem tous tudo tá uma "
-    "una une vai vc votre vous y".split()
+    "aqui até aux avait avec avons cada cette chez com como cuando dans del deles des desde donc donde du el "
+    "ela ele elle elles esa essa esse esta este esto está et foi gente hay il ils isso la las le les leur los "
+    "mais mas minha moi muito muy nada nao notre nous nunca onde ont para parce pas pero por porque pour "
+    "pourquoi pra quand quando que quel quelle quem qui quoi sempre siempre sont sous tambem tava tem tous "
+    "tudo tá uma una une vai vc votre vous y".split()
 )
 
 
@@ -86,26 +87,29 @@ def _list(name: str, language: str) -> list[str]:
 
 @cache
 def _stops(code: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stop words of a language, and those that are none of English."""
-    found = frozenset(word.strip() for word in _lists(code).get("stops", "").split("|"))
-    return found, found - STOP_WORDS
+    """The stop words of a language, and those that are no words of English or code."""
+    found, shared = (
+        frozenset(word.strip() for word in _lists(one).get("stops", "").split("|")) for one in (code, "en")
+    )
+    return (found, found - STOP_WORDS - shared) if code != "en" else (frozenset(), frozenset())
 
 
-def telling(text: str) -> str:
+def telling(text: str, asked: str = "") -> str:
     """A text without the words that say nothing of a subject in its language; as it is where that is English.
 
     It is in the language that has most of them beside those of English: two at least, or half of the words. A text of
-    names and code has none.
+    names and code has none. Of a part of what was asked the whole of it tells the language.
     """
-    said = [part for word in text.lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
-    counts = {code: sum(map(_stops(code)[1].__contains__, said)) for code in LANGUAGES[language_of(text)]}
+    whole = asked or text
+    said = [part for word in whole.lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
+    counts = {code: sum(map(_stops(code)[1].__contains__, said)) for code in LANGUAGES[language_of(whole)]}
     code = max(counts, key=counts.__getitem__)
     stops, _ = _stops(code)
     english = sum(word in STOP_WORDS and word not in stops for word in said)
     if not counts[code] or counts[code] <= english or counts[code] < min(2, len(said) / 2):
         return text
-    kept = (word for word in text.translate(_APOSTROPHES).split() if word.strip(_AROUND).lower() not in stops)
-    return " ".join(kept) or text
+    kept = " ".join(word for word in text.translate(_APOSTROPHES).split() if word.strip(_AROUND).lower() not in stops)
+    return kept if any(map(str.isalnum, kept)) else text
 
 
 def language_of(text: str) -> str:
@@ -148,7 +152,7 @@ def begins(text: str, *names: str) -> bool:
 
 def has(text: str, name: str) -> bool:
     """Whether a text has a word of a list anywhere."""
-    return _pattern(name, language=language_of(text)).search(text.lower()) is not None
+    return _pattern(name, language=language_of(text)).search(text.lower().replace("\u2019", "'")) is not None
 
 
 def ends(text: str, name: str) -> list[int]:

@@ -328,6 +328,8 @@ def of_memory(text: str) -> str:
         asked, mark, answer = text.partition("”: ")
         line = answer if mark and asked.startswith(("Asked “", "After “")) else text
         return said or (plan_and_line(line)[1] if len(line) > TEXT_CHARS else line)
+    if said.endswith("?"):  # what was found out then answers it
+        return f"“{cut(said, max(QUOTED_CHARS, TEXT_CHARS - 3 - len(then)))}” {then}"
     told = cut(said, TEXT_CHARS)
     room = TEXT_CHARS - len(told) - 3
     return f"“{told}” {cut(then, room)}" if room >= MIN_OUTCOME_CHARS else told

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain import words
-from howcome.domain.query import spans_in, split_excluded
+from howcome.domain.query import phrases_in, spans_in, split_excluded
 from howcome.domain.ranking import Facts, adjusted, for_events
 from howcome.retrieve.gathering import Gathering
 from howcome.retrieve.ranking import MEANING, SHIPPED
@@ -145,7 +145,7 @@ class Searcher:
         """A question with its terms and what each is worth (see Situation for the parts)."""
         asked = text[:MAX_QUESTION_CHARS]
         text = split_excluded(asked)[0]
-        terms = self._store.index.analyze(words.telling(text))
+        terms = self._store.index.analyze(text if phrases_in(text) else words.telling(text))  # what is quoted is meant
         weights = self._store.index.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])

@@ -439,6 +439,35 @@ def test_of_a_rule_and_what_is_of_the_day_the_rule_is_kept(first: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        "never deploy today's build of the tide tables to the harbour",
+        "the day of a reading is always shown as 'today' in the list",
+        "if we ever get null from `parse_tide()`, raise, never return None",
+        "the cache must not be read when `gauge` is not yet loaded, because it is empty then",
+        "潮位はJSONもしくはYAMLで必ず保存する。それ以外は使わない",
+    ],
+)
+def test_a_rule_with_a_word_of_the_day_is_kept(said: str) -> None:
+    """What holds always is not of the day."""
+    [found] = learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"])
+    assert said[:40] in found.text
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "the login page doesn't load in Safari after the update",
+        "it still doesn't work, I get the same error as before",
+        "I have to go to lunch, be back in an hour or so",
+    ],
+)
+def test_what_does_not_work_is_no_direction(said: str) -> None:
+    """A report of a bug, where nothing was done about it."""
+    assert learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"]) == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         "don't push the tables of `tides.py` today, the harbour is closed",
         "si un jour on passe à GraphQL il faudrait réécrire tout `tides.py`",
         "if we ever get a second harbour then `tides.py` has to know its clock, too",

@@ -171,7 +171,8 @@ def _directs(text: str) -> bool:
 def _fades(sentence: str) -> bool:
     """Whether a sentence is of the day or supposes something. One that goes on and on says other things, too."""
     is_short = count_words(sentence) <= MAX_FADING_WORDS
-    return is_short and words.has(sentence, "fades") and not words.has(sentence, "rules")
+    is_rule = words.has(sentence, "rules") or words.has(sentence, "orders")
+    return is_short and words.has(sentence, "fades") and not is_rule
 
 
 def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
