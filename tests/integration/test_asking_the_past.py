@@ -251,6 +251,8 @@ def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> Non
 
 
 SMALL = (
+    ("das mit der Schleuse und der Zeit ist eigentlich noch mal so",
+     "Wieso wir das eigentlich noch mal so haben, mit der Zeit und auch sonst, steht in `berth.md`."),
     ("wieso haben wir das eigentlich noch mal so mit der Schleuse?",
      "Wieso wir das eigentlich noch mal so haben, mit der Zeit und auch sonst, steht in `berth.md`."),
     ("pourquoi est-ce qu'on a déjà ça avec la vanne et pas autrement ?",
@@ -274,3 +276,20 @@ def test_a_search_is_about_its_subject_in_other_languages(tmp_path: Path, prompt
         app.index.catch_up()
         first = app.search.find(Question(prompt, Scope.everything(), limit=1))[0]
         assert first.event.session == "lock"
+
+
+def test_what_is_quoted_is_searched_for_whole(tmp_path: Path) -> None:
+    """Also where it is of small words, in a question of the past."""
+    for number, said in enumerate(
+        ("Der Text ist jetzt „nicht mehr“, weil das Formular sonst lügt.", "Der Text ist lang.")
+    ):
+        talk = Claude(f"text{number}", cwd=CWD, start=900 * number)
+        write(tmp_path / "t" / f"text{number}.jsonl", talk.user("Formular"), talk.text(said), *talk.conversation(5))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        for found in named_transcripts([str(tmp_path / "t")]):
+            app.ingest.file(found)
+        app.index.catch_up()
+        for asked in ('warum haben wir "nicht mehr" als Text genommen?', 'der Text "nicht mehr" im Formular'):
+            assert [one.event.session for one in app.search.find(Question(asked, Scope.everything(), limit=1))] == [
+                "text0"
+            ]

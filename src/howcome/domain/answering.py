@@ -54,7 +54,8 @@ def asked_of_past(prompt: str) -> str | None:
     if words.count(prompt) > MAX_WORDS or words.rest_of(prompt, *lists) == " ".join(said):
         return None
     rest = words.rest_of(prompt, "recalls", "hints", "asking")
-    return words.telling(rest, prompt) if any(character.isalnum() for character in rest) else ""
+    rest = words.telling(rest, prompt)
+    return rest if any(character.isalnum() for character in rest) else ""
 
 
 def share_of(said: str, weights: Mapping[str, float]) -> float:

@@ -11,6 +11,10 @@ from functools import cache
 
 from howcome.domain.text import STOP_WORDS
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
@@ -39,6 +43,9 @@ _OPENING = "¿¡\u300c\u300e\uff08“„"
 # Also Chinese and Japanese marks.
 _AROUND = ".,;:!?…()[]\"'“”„«»\u3001\u3002\uff0c\uff01\uff1f\uff1a\u300c\u300d" + _OPENING
 """What may stand around a word."""
+
+SURE_WORDS = 2
+"""So many words that only one language has show it; of those that others have, too, it takes one more."""
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("'\u2019", " "))
 """Romance languages join an article to what follows."""
@@ -97,19 +104,27 @@ def _stops(code: str) -> tuple[frozenset[str], frozenset[str]]:
 def telling(text: str, asked: str = "") -> str:
     """A text without the words that say nothing of a subject in its language; as it is where that is English.
 
-    It is in the language that has most of them beside those of English: two at least, or half of the words. A text of
-    names and code has none. Of a part of what was asked the whole of it tells the language.
+    It is in a language if one word at least is of that language alone, and two are or three are stop words, more than
+    English ones: a text of names and code has none. Words in capitals stay. Of a part of what was asked the whole of it
+    tells the language. "" where nothing is left.
     """
-    whole = asked or text
-    said = [part for word in whole.lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
-    counts = {code: sum(map(_stops(code)[1].__contains__, said)) for code in LANGUAGES[language_of(whole)]}
-    code = max(counts, key=counts.__getitem__)
-    stops, _ = _stops(code)
+    said = [part for word in (asked or text).lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
+    sure, every, stops = max(
+        (_counted(said, code) for code in LANGUAGES[language_of(asked or text)] if code != "en"),
+        key=lambda found: found[:2],
+    )
     english = sum(word in STOP_WORDS and word not in stops for word in said)
-    if not counts[code] or counts[code] <= english or counts[code] < min(2, len(said) / 2):
+    if not sure or max(sure, every) <= english or (sure < SURE_WORDS and every <= SURE_WORDS):
         return text
-    kept = " ".join(word for word in text.translate(_APOSTROPHES).split() if word.strip(_AROUND).lower() not in stops)
-    return kept if any(map(str.isalnum, kept)) else text
+    found = ((word, word.strip(_AROUND)) for word in text.translate(_APOSTROPHES).split())
+    kept = " ".join(word for word, bare in found if bare.lower() not in stops or (len(bare) > 1 and bare.isupper()))
+    return kept if any(map(str.isalnum, kept)) else ""
+
+
+def _counted(said: Sequence[str], code: str) -> tuple[int, int, frozenset[str]]:
+    """How many of some words are stop words of a language alone, and how many are any of its stop words, with those."""
+    stops, own = _stops(code)
+    return sum(word in own and len(word) > 1 for word in said), sum(word in stops for word in said), stops
 
 
 def language_of(text: str) -> str:

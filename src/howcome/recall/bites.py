@@ -7,7 +7,7 @@ questions and heads of lists come last.
 from __future__ import annotations
 
 from howcome.domain import verdicts, words
-from howcome.domain.answering import HEAD, cut, filled, passing, share_of
+from howcome.domain.answering import HEAD, QUESTION_MARKS, cut, filled, passing, share_of
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.memories import author_of
 from howcome.domain.stored import Reminder
@@ -328,8 +328,8 @@ def of_memory(text: str) -> str:
         asked, mark, answer = text.partition("”: ")
         line = answer if mark and asked.startswith(("Asked “", "After “")) else text
         return said or (plan_and_line(line)[1] if len(line) > TEXT_CHARS else line)
-    if said.endswith("?"):  # what was found out then answers it
-        return f"“{cut(said, max(QUOTED_CHARS, TEXT_CHARS - 3 - len(then)))}” {then}"
+    if said.endswith(QUESTION_MARKS):  # what was found out then answers it
+        return cut(f"“{cut(said, max(QUOTED_CHARS, TEXT_CHARS - 3 - len(then)))}” {then}", TEXT_CHARS)
     told = cut(said, TEXT_CHARS)
     room = TEXT_CHARS - len(told) - 3
     return f"“{told}” {cut(then, room)}" if room >= MIN_OUTCOME_CHARS else told

@@ -129,7 +129,9 @@ def answer(
     situation = searcher.situation(
         text, wanted, group_by_session=question.by_session, with_tools=not question.by_session
     )
-    groups = [store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in(text))]
+    groups = [
+        store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in("\n".join(question.concepts)))
+    ]
     required = [group for group in groups if group]
     now_ms, limit = question.before_ms or now_ms, question.limit
     exchanges, found = Exchanges(store, situation, now_ms), list[Found]()

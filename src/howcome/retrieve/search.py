@@ -145,7 +145,8 @@ class Searcher:
         """A question with its terms and what each is worth (see Situation for the parts)."""
         asked = text[:MAX_QUESTION_CHARS]
         text = split_excluded(asked)[0]
-        terms = self._store.index.analyze(text if phrases_in(text) else words.telling(text))  # what is quoted is meant
+        told = text if phrases_in(text) else words.telling(text) or text  # what is quoted is meant
+        terms = self._store.index.analyze(told)
         weights = self._store.index.weigh(terms, wanted.scope)
         if len(terms) > MAX_TERMS:
             telling = set(sorted(terms, key=lambda term: -weights.exchanges[term])[:MAX_TERMS])

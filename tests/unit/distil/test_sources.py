@@ -470,19 +470,10 @@ def test_what_does_not_work_is_no_direction(said: str) -> None:
     [
         "don't push the tables of `tides.py` today, the harbour is closed",
         "si un jour on passe à GraphQL il faudrait réécrire tout `tides.py`",
+        "on ne déploie pas `tides.py` aujourd\u2019hui parce que la préprod est en panne",
         "if we ever get a second harbour then `tides.py` has to know its clock, too",
     ],
 )
 def test_what_is_of_the_day_or_supposed_is_not_kept(said: str) -> None:
     """However many reasons it gives."""
     assert learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"]) == []
-
-
-def test_of_a_long_task_its_rules_are_kept() -> None:
-    """Not its beginning, which says what to do then."""
-    steps = [f"Read `berth_{number}.py` of the harbour and tell me what it does there." for number in range(5)]
-    task = "\n".join(
-        [*steps, "Depths are always in centimetres, never in feet, because the dredger reads nothing else."]
-    )
-    [found] = learnt(user("hi"), agent("Hello."), user(task), agent("Ok."), only=["directions"])
-    assert found.text.startswith("The user: “Depths are always in centimetres")

@@ -157,10 +157,7 @@ def _own(seen: Seen, text: str) -> str:
     typed = [one.text for one in sentences(text, is_typed=True)]
     own = [one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)]
     own = [one for one in own if not _fades(one)]
-    own = [one for one in own if not is_chore(one)] or own
-    if len(" ".join(own)) > MAX_WORDS_CHARS:  # a memory would hold the beginning
-        own = [one for one in own if _directs(one)] or own
-    return " ".join(own)
+    return " ".join([one for one in own if not is_chore(one)] or own)
 
 
 def _directs(text: str) -> bool:
