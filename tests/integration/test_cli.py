@@ -154,7 +154,7 @@ def test_import_without_paths_finds_every_agents_sessions(shell: Shell, home: Pa
 def test_a_search_row_has_stable_keys(asking: Shell) -> None:
     """Every key scripts rely on, the time it took, scores from 0 to 1 with the best first."""
     found = asking.json("search", "--project", PROJECT, "redis seen-set")
-    assert set(found) == {"results", "ms", "index_lag_rows"}
+    assert set(found) == {"results", "nearest", "ms", "index_lag_rows"}
     assert found["index_lag_rows"] == 0
     assert found["ms"] > 0
     assert found["results"]

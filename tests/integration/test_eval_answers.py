@@ -35,8 +35,10 @@ def test_answers_are_looked_for_in_what_is_shown(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     answers = json.loads(done.stdout)["answers"]
     assert answers["nonsense"] == {
-        "nothing_found": {"share": 1.0, "of": 1}, "session_told": {"share": 0.0, "of": 1}
+        "nothing_found": {"share": 1.0, "of": 1}, "nothing_near": {"share": 1.0, "of": 1},
+        "session_told": {"share": 0.0, "of": 1}
     }  # fmt: skip
+    assert answers["asked"]["sure"] == {"share": 1.0, "of": 3}
     assert answers["asked"]["session_told"] == {"share": 1.0, "of": 3}
     assert answers["asked"]["block_answers"] == answers["asked"]["block_says_half"] == {"share": 0.3333, "of": 3}
     assert answers["asked"]["answer_in_first_row"] == {"share": 0.3333, "of": 3}

@@ -119,6 +119,13 @@ def test_a_list_of_concepts_must_all_match(server: McpServer) -> None:
     assert server.call("search_memory", query=["redis", "xyzzyfoo"]).text.startswith("Nothing found.")
 
 
+def test_near_hits_are_told_as_such(server: McpServer) -> None:
+    """A few lines, for an agent that can judge them; of what shares one word nothing."""
+    near = server.call("search_memory", query="which waiter lost the duplicates of the bicycle shop during a restart")
+    assert near.text.startswith("Nothing surely answers that: these are the nearest.")
+    assert 1 <= len(EVENT_ID.findall(near.text)) <= 3
+
+
 NARROWING: list[tuple[dict[str, Any], bool]] = [
     ({"type": ["assistant_text"]}, True),
     ({"type": "assistant_text"}, True),

@@ -63,6 +63,18 @@ def test_a_question_that_nothing_answers_finds_nothing() -> None:
     )
 
 
+def test_what_is_near_is_shown_as_such() -> None:
+    """Half of the question's words were said: it may be meant, and is no answer for a program."""
+    question = "which engineer measured the idle connections of that balancer in the Lisbon office"
+    found = ask("search", "--all-projects", question)
+    assert found["results"] == []
+    assert [str(row["excerpt"]).startswith(WHY) for row in found["nearest"]] == [True]
+    shown = run("search", "--all-projects", question).stdout
+    assert shown.startswith(WHY)
+    assert " near " in shown
+    assert "Nothing surely answers that" in shown
+
+
 def test_a_slip_in_a_short_question_finds_what_was_meant() -> None:
     """It is no foreign word."""
     assert search("uplaods")

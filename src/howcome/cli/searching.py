@@ -23,7 +23,7 @@ from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
-from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, NEAR, not_searchable, nothing_found
 from howcome.present.screen import Row, day, is_terminal, report_rows
 from howcome.present.views import contradiction_of, hit_view, kind_of, short_session
 from howcome.retrieve.branches import told as on_branch
@@ -48,8 +48,9 @@ def search(
 ) -> None:
     """Search what was said and done, best first.
 
-    The scope is the project of the current folder. Nothing found is an empty list and exit code 0; a project that
-    nobody knows is wrong usage (2), a session that nobody knows an error (1).
+    The scope is the project of the current folder. Where nothing surely answers, up to three of the nearest hits are
+    shown, marked "near" (in JSON under "nearest", not under "results"). Nothing found is an empty list and exit code 0;
+    a project that nobody knows is wrong usage (2), a session that nobody knows an error (1).
 
     TIME is a date or an ISO 8601 time (2026-10-01, 2026-10-01T12:00:00Z; yours when it has no zone), today, yesterday,
     or how long ago: 30m, 12h, 7d, 3w, "2 months ago", 1y.
@@ -87,11 +88,12 @@ def search(
             question = Question(
                 asked, scope, limit=limit, by_session=by == "session", types=types, session=session, agent=agent,
                 subsystem=subsystem, before_ms=before_ms, since_ms=since_ms, explained=is_explained,
+                with_near=True,
             )  # fmt: skip
             names = [name for name, value in narrowed.items() if value]
             report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
-        report, rows, notes = {"results": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
+        report, rows, notes = {"results": [], "nearest": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
     words = [word for word in asked.split() if word.lower() not in STOP_WORDS]
     report_rows(report, rows, words, notes, as_json=as_json)
 
@@ -105,10 +107,11 @@ def _answers(
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
-    notes = [] if found else _nothing(app, question, narrowed, hints)
+    notes = [NEAR] if found and found[0].is_near else [] if found else _nothing(app, question, narrowed, hints)
     notes += [not_searchable(lag)] if lag else []
     notes += _then(question)
-    report = {"results": [hit_view(item) for item in found], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    hits = [[hit_view(item) for item in found if item.is_near == is_near] for is_near in (False, True)]
+    report = {"results": hits[0], "nearest": hits[1], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
         report, notes = report | {"by_words_only": failed}, [*notes, f"Searched by words only: {failed}"]
     return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
@@ -144,7 +147,8 @@ def _found(app: App, question: Question) -> tuple[list[Found], str]:
 def _row(item: Found, *, is_everywhere: bool) -> Row:
     """An answer: what it says; when, who, how sure and which; what was asked then, and why it is there."""
     view, memory = hit_view(item), item.memory
-    marks = [f"session {short_session(str(view['session_id']))}"] if memory is None else []
+    marks = ["near"] if item.is_near else []
+    marks += [f"session {short_session(str(view['session_id']))}"] if memory is None else []
     marks += [f"kept: {', '.join(item.memories)}"] if item.memories else []
     marks += [f"[{item.later}]"] if item.later else []
     if memory is not None:

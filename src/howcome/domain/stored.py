@@ -170,12 +170,13 @@ class Found:
     `strength` and `adjustments` (what the fused score was multiplied with, by name) say how the score came about;
     `explanation` is there where one was asked for (`Question.explained`). A row that stands for an exchange has that
     exchange's prompt (row and beginning of its words), the ids of the memories that were learnt from it, and what a
-    later memory says otherwise (`later`). `unmerged` is the branch of what was said on one that is not merged.
+    later memory says otherwise (`later`). `unmerged` is the branch of what was said on one that is not merged. A row
+    that `is_near` was asked for (`Question.with_near`): nothing answers the question for sure, and this is nearest.
     """
 
     __slots__ = (
-        "adjustments", "event", "exchange", "explanation", "later", "memories", "memory", "passage", "prompt", "score",
-        "strength", "tiers", "unmerged",
+        "adjustments", "event", "exchange", "explanation", "is_near", "later", "memories", "memory", "passage",
+        "prompt", "score", "strength", "tiers", "unmerged",
     )  # fmt: skip
 
     def __init__(
@@ -192,7 +193,7 @@ class Found:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
         self.exchange, self.prompt, self.later, self.unmerged = 0, "", "", ""
         self.memories: list[str] = []
-        self.strength, self.adjustments = strength, adjustments or {}
+        self.strength, self.adjustments, self.is_near = strength, adjustments or {}, False
         self.explanation: Explanation | None = None
 
     @property

@@ -88,11 +88,13 @@ def _asked(app: App, rows: Sequence[Row], cwd: str) -> dict[str, dict[str, Share
     for row in rows:
         named = row.get("quotes")
         quotes = [str(quote) for quote in named] if isinstance(named, list) else []
-        found = app.search.find(Question(str(row["question"]), Scope.everything(), before_ms=now_ms))
+        asked = Question(str(row["question"]), Scope.everything(), before_ms=now_ms, with_near=True)
+        found = app.search.find(asked)
+        is_sure = bool(found) and not found[0].is_near
         session, kind = str(row.get("session") or ""), str(row.get("kind") or ("asked" if quotes else "nonsense"))
         recalled = app.search.recall(str(row["question"]), cwd=cwd, session=NEW_SESSION, recent=str, then_ms=now_ms)
         block = "\n".join(text for one in recalled for _, text in one.passages)
-        held = _figures(app, found[:SHOWN], quotes, session) if quotes else {"nothing_found": not found}
+        held = {"sure": is_sure, **_figures(app, found[:SHOWN], quotes, session)} if quotes else _of_nonsense(found)
         held["session_told"] = bool(recalled)
         if quotes:
             held["block_answers"] = _shows(block, quotes, QUOTE_SHARE)
@@ -114,6 +116,10 @@ def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: s
         "answer_in_first_row": any(told[:1]), "in_three": any(told), "first_row_right": any(right[:1]),
         "right_in_three": any(right), "index_line_in_three": any(brief),
     }  # fmt: skip
+
+
+def _of_nonsense(found: Sequence[Found]) -> dict[str, bool]:
+    return {"nothing_found": not found or found[0].is_near, "nothing_near": not found}
 
 
 def _shows(text: str, quotes: Sequence[str], share: float) -> bool:

@@ -22,7 +22,7 @@ from howcome.mcp.arguments import Arguments
 from howcome.mcp.workplace import Workplace
 from howcome.present import files
 from howcome.present.moments import moment_ms
-from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, NEAR, agents, not_searchable, nothing_found
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
 from howcome.present.views import (
     event_head,
@@ -85,6 +85,7 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         subsystem=arguments.text("subsystem"),
         before_ms=moment_ms(before, "before", now) if before else None,
         since_ms=moment_ms(since, "since", now) if since else None,
+        with_near=True,
     )
     found, failed = _found(app, question)
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
@@ -98,7 +99,8 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     lines = [
         line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars)) for view in views
     ]
-    head = f"{counted(len(found), 'hit')}, best first. Full text: get_memories; around an event: get_context,"
+    head = NEAR if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
+    head += " Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return answer(app, head, cut_to_fit(lines, "a smaller limit"))
 

@@ -39,6 +39,9 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
     return what + "".join(f"; {hint}" for hint in (*more, *hints)) + "."
 
 
+NEAR = "Nothing surely answers that: these are the nearest. A name, or other words, may find more."
+"""What is said with rows that are only near (`Found.is_near`)."""
+
 EMPTY = (
     "Nothing is stored yet. `howcome init` connects your agent and reads the sessions that are on this machine;"
     " `howcome import` only reads them."

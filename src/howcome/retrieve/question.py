@@ -24,7 +24,7 @@ from howcome.retrieve.memories import (
 from howcome.retrieve.ranking import SHIPPED
 from howcome.retrieve.reading import session_by_id
 from howcome.retrieve.search import Searcher
-from howcome.retrieve.sureness import is_answered
+from howcome.retrieve.sureness import is_answered, nearest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,11 +65,12 @@ class Question:
         subsystem: Only what is about this part of the project: a workspace package, or a folder.
         before_ms: Only what is older; `since_ms`: only what is not.
         explained: Every answer says why it is there (`Found.explanation`).
+        with_near: Where nothing answers for sure, the nearest rows do (`Found.is_near`).
     """
 
     __slots__ = (
         "agent", "before_ms", "by_row", "by_session", "concepts", "explained", "limit", "scope", "session", "since_ms",
-        "subsystem", "types",
+        "subsystem", "types", "with_near",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each narrows by itself
@@ -87,6 +88,7 @@ class Question:
         before_ms: int | None = None,
         since_ms: int | None = None,
         explained: bool = False,
+        with_near: bool = False,
     ) -> None:
         """Keeps the parts.
 
@@ -105,7 +107,8 @@ class Question:
         self.session = None if session is None else clean_text(session)
         self.agent = None if agent is None else clean_text(agent)
         self.subsystem = None if subsystem is None else clean_text(subsystem)
-        self.before_ms, self.since_ms, self.explained = before_ms, since_ms, explained
+        self.before_ms, self.since_ms = before_ms, since_ms
+        self.explained, self.with_near = explained, with_near
 
 
 def answer(
@@ -117,7 +120,7 @@ def answer(
     vectors: Vectors | None = None,
     outside: Outside | None = None,
 ) -> list[Found]:
-    """The best answers, best first; none where nothing is about the question.
+    """The best answers, best first; none where nothing is about the question, or the nearest if these are wanted.
 
     Raises:
         NotFoundError: there is no such session, or several.
@@ -150,7 +153,7 @@ def answer(
     _mark_unmerged(store, question.scope, found)
     is_judged = not (question.by_row or question.by_session or required)  # who ranks sessions wants them ranked
     if is_judged and not is_answered(store, situation, found, vectors, now_ms):
-        return []
+        found = nearest(found) if question.with_near else []
     found = sorted(found, key=lambda item: -item.score)[:limit]
     if not question.by_session and not question.by_row:
         _later_first(store, found, wanted.then_ms)

@@ -24,6 +24,14 @@ LEAST_MEANING = 0.45
 """Or how far the nearest turn's cosine has to stand above what this question's cosines are as a rule (MiniLM: 72 of the
 80, and 1 of the others)."""
 
+LEAST_STRENGTH = 0.12
+"""Or how strong one row has to be, on the scale that prompts go by (`recall.rules`). By this 1 in 8 more questions of
+`samples/asked` passes, and 1 in 70 of another project's (docs/evaluation.md, "Sure and near")."""
+
+NEAR_STRENGTH, NEAR_ROWS = 0.08, 3
+"""From here on a row may be shown as near: so are four in five of the right rows that are not sure, and a third of the
+questions of other projects have one."""
+
 FEW_TERMS, MIN_SLIP_CHARS = 2, 5
 """In so short a question a word that nobody wrote counts as the one that it may be a slip of."""
 
@@ -54,7 +62,7 @@ def is_answered(
     least = (LEAST_TIMED_SHARE if is_timed else LEAST_SHARE) * sum(telling.values())
     if len(telling) <= FEW_TERMS:  # one word of two is what a person remembers
         least = min([least, *telling.values()])
-    if held_by_one(store, situation, telling) >= least:
+    if any(item.strength >= LEAST_STRENGTH for item in found) or held_by_one(store, situation, telling) >= least:
         return True
     unknown = [term for term in telling if term not in situation.weights.known and len(term) >= MIN_SLIP_CHARS]
     unknown = unknown if len(telling) <= FEW_TERMS else []
@@ -62,6 +70,14 @@ def is_answered(
         return True
     asked = situation.asked[:MAX_EMBEDDED_CHARS]
     return vectors is not None and vectors.nearest(asked, situation.wanted) >= LEAST_MEANING
+
+
+def nearest(found: Sequence[Found]) -> list[Found]:
+    """Of what answers nothing for sure the best rows, marked, if they are near at all."""
+    near = [item for item in found if item.strength >= NEAR_STRENGTH]
+    for item in near:
+        item.is_near = True
+    return sorted(near, key=lambda item: -item.score)[:NEAR_ROWS]
 
 
 def _text(item: Found) -> str:

@@ -22,7 +22,7 @@ from howcome.domain.text import STOP_WORDS
 from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
 from howcome.errors import NotFoundError, ProviderError
 from howcome.present import statistics
-from howcome.present.nothing_found import nothing_found
+from howcome.present.nothing_found import NEAR, nothing_found
 from howcome.present.spent import gather
 from howcome.present.unsaid import without_secrets
 from howcome.present.views import evidence_view, hit_view, memory_marks, memory_view, receipt_view, verdict_view
@@ -126,12 +126,14 @@ def search(asked: Asked) -> Context:
     found, nothing, most = [], "", MORE_HITS if asked.text("more") else HITS
     if text:
         wanted = (kind,) if kind in FOUND_TYPES else ()
-        question = Question(text, asked.scope, limit=most + 1, types=wanted, explained=is_explained)
+        question = Question(text, asked.scope, limit=most + 1, types=wanted, explained=is_explained, with_near=True)
         try:
             found = asked.app.search.find(question)
         except ProviderError as error:  # words are there
             found, nothing = asked.app.search.find(question, by_words=True), f"Searched by words only: {error}"
-        if not found:
+        if found and found[0].is_near:
+            nothing = NEAR
+        elif not found:
             hints = [] if asked.scope.is_everything else ["choose every project"]
             nothing = nothing_found(asked.app, question, ["the type"] if wanted else [], hints)
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
