@@ -250,6 +250,25 @@ def test_what_was_settled_after_the_words_of_the_question(tmp_path: Path) -> Non
     assert not any("weather" in line for line in told)
 
 
+def test_what_the_user_took_up_is_told(tmp_path: Path) -> None:
+    """The answer shares no word with the question: it stands near by, is long, and the user went on in a few words."""
+    agreed = (
+        "The chain is driven from both ends from now on, each motor moves one half of it, which takes forty seconds."
+    )
+    said = [
+        ("the sluice gate is too slow in winter, what would help?",
+         "I measured the sluice gate: its motor and its chain take ninety seconds when the ice is thick."),
+        ("would a bigger motor do?",
+         "A bigger motor takes sixty seconds with the same chain, and it needs its own fuse in the cabinet."),
+        ("any other way?", agreed),
+        ("ok do that", "Both ends are wired, the motor of each end has its fuse, and the chain runs."),
+        ("does the page know which motor failed?", "The page shows the chain and the motor as one thing."),
+    ]  # fmt: skip
+    talk = Claude("gate", cwd=CWD)
+    write(tmp_path / "t" / "gate.jsonl", *(line for ask, text in said for line in (talk.user(ask), talk.text(text))))
+    assert agreed in told_of(tmp_path, "why was the sluice gate so slow in winter, and what did we decide?")
+
+
 SMALL = (
     ("das mit der Schleuse und der Zeit ist eigentlich noch mal so",
      "Wieso wir das eigentlich noch mal so haben, mit der Zeit und auch sonst, steht in `berth.md`."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_question
+from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_question, is_request
 
 
 @pytest.mark.parametrize(
@@ -71,3 +71,22 @@ def test_a_question_needs_no_mark(prompt: str) -> None:
 def test_what_gives_a_task_is_no_question(prompt: str) -> None:
     """Nor is one that only begins with a time."""
     assert not is_question(prompt)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "can you add a test for the berth sensor?", "The gate is red. Could we move it?", "kannst du das umbauen?",
+        "peux-tu ajouter un test pour la vanne ?", "podrías mirar los tests?", "você pode rodar de novo?",
+        "можешь поправить?",
+    ],
+)  # fmt: skip
+def test_who_asks_for_work_asks_nothing_about_the_project(prompt: str) -> None:
+    """It takes more to answer such a prompt."""
+    assert is_request(prompt)
+
+
+@pytest.mark.parametrize("prompt", ["why can we not add a test?", "is the gate red?", "what can you tell me about it?"])
+def test_a_question_is_no_request(prompt: str) -> None:
+    """The words of one stand anywhere in it."""
+    assert not is_request(prompt)

@@ -39,9 +39,19 @@ def is_chore(prompt: str) -> bool:
 
 def is_question(prompt: str) -> bool:
     """Whether a prompt asks: it ends with a mark, or its first or last sentence begins as a question does."""
+    return prompt.strip().endswith(QUESTION_MARKS) or _begins(prompt, "asks")
+
+
+def is_request(prompt: str) -> bool:
+    """Whether a prompt asks for work: "can you add a test?"."""
+    return _begins(prompt, "requests")
+
+
+def _begins(prompt: str, name: str) -> bool:
+    """Whether the first or the last sentence of a prompt begins with words of a list."""
     said = prompt.strip()
     last = max(said.rfind(end) for end in SENTENCE_ENDS)
-    return said.endswith(QUESTION_MARKS) or any(words.opens(one, "asks") for one in (said, said[last + 1 :]))
+    return any(words.opens(one, name) for one in (said, said[last + 1 :]))
 
 
 def asked_of_past(prompt: str) -> str | None:

@@ -6,6 +6,8 @@ questions and heads of lists come last.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from howcome.domain import verdicts, words
 from howcome.domain.answering import HEAD, QUESTION_MARKS, cut, filled, passing, share_of
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
@@ -62,14 +64,15 @@ MAX_PLACES, PLACE_PARTS, LAST_CALLS = 2, 3, 100
 """With a sentence come so many of the files that were changed then, each with so much of its path. Of seven lines that
 readers found helpful two were so for these."""
 
-AROUND = 2
-"""So many exchanges before and after the one that was found are looked through, too, for who asks about the past."""
+AROUND, SHARED_TERMS = 2, 2
+"""So many exchanges before and after the one that was found are looked through, too, for who asks about the past, if
+they have words of the question, or so many words of that exchange."""
 
-REASONED, NAMED, LONG, FULL_CHARS = 0.3, 0.1, 0.3, 120
-"""What a sentence gains that gives a reason, one that names a thing, and one of so many characters, where an answer is
-looked for. The first two were chosen on two invented and two real projects. On two more, one of them German, that
-nobody had seen, the block then held the answer to 16 and 12 of 100 questions instead of 14 and 8; with the third, to 18
-and 19 (`docs/evaluation.md`)."""
+LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS = 2.0, 140, 0.4, 0.3, 12
+"""What a sentence of so many characters gains where an answer is looked for, one that the user said or answered in so
+few words without a question ("ok, do it"), and one of the exchange that was found; what it shares with the question
+counts from 0 to 1. No weight knows a word of any language. docs/evaluation.md has what they do in ten projects
+("Which sentence")."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
 QUOTED_CHARS, MIN_OUTCOME_CHARS, BEGUN_CHARS = 70, 50, 45
@@ -149,11 +152,11 @@ class Bites:
         """
         if not self._is_asked or first.memory is not None or count < 1:
             return []
-        rows = self._store.sessions.prompts_around(item.candidate.exchange, AROUND)
+        rows, agreed = self._around(item.candidate.exchange)
         gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
         places = [item, *(_place(row, row) for row in rows if row not in gone)]
         found: list[Reminder] = []
-        for place, turns, turn, sentence in self._settled(places, known):
+        for place, turns, turn, sentence in self._settled(places, known, agreed):
             if len(found) >= count:
                 break
             if not self._is_told(sentence) and passing(sentence.lower()) < HEAD and self._is_new(sentence):
@@ -184,26 +187,42 @@ class Bites:
         self._told += [" ".join(text.split()).casefold() for text in (line, sentence)]  # a line may be cut
         return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
 
+    def _around(self, exchange: int) -> tuple[list[int], set[int]]:
+        """The prompts (rows) around an exchange's, and which of all these the user went on from in a few words."""
+        near = self._store.sessions.prompts_around(exchange, AROUND + 1)
+        prompts = self._store.log.events([exchange, *near]).values()
+        order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
+        agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
+        rows = [prompt.row for prompt in order]
+        place = rows.index(exchange)
+        return [row for row in rows[max(0, place - AROUND) : place + AROUND + 1] if row != exchange], agreed
+
     def _settled(
-        self, places: Sequence[Ranked], known: set[int]
+        self, places: Sequence[Ranked], known: set[int], agreed: set[int]
     ) -> list[tuple[Ranked, list[StoredEvent], StoredEvent, str]]:
-        """The sentences of some exchanges of one project, with exchange and turn, those first that settle most."""
+        """The sentences of some exchanges of one project, with exchange and turn, those first that settle most.
+
+        The first of the exchanges is the one that was found.
+        """
         found: list[tuple[float, tuple[Ranked, list[StoredEvent], StoredEvent, str]]] = []
-        every = [self._turns(place) for place in places]
+        every, about = [self._turns(place) for place in places], set[str]()
         for place, there in zip(places, every, strict=True):
             turns = [turn for turn in there if turn.project == every[0][0].project and self._is_before(turn)]
             said = " ".join(turn.text or turn.excerpt for turn in turns).lower()
-            if share_of(said, self._weights) >= MIN_SHARE and known.isdisjoint(turn.row for turn in turns):
+            terms = set(self._store.index.analyze(said))
+            about = about or terms
+            is_about_it = share_of(said, self._weights) >= MIN_SHARE or len(terms & about) >= SHARED_TERMS
+            if is_about_it and known.isdisjoint(turn.row for turn in turns):
                 pairs = by_weight(turns, self._weights, with_documents=True)
-                found += [(self._settles(text), (place, turns, turn, text)) for turn, text in pairs]
+                gain = HERE * (place is places[0])
+                for turn, text in pairs:
+                    is_vouched = turn.kind == USER_PROMPT or place.candidate.exchange in agreed
+                    found.append((self._settles(text) + gain + VOUCHED * is_vouched, (place, turns, turn, text)))
         return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
     def _settles(self, sentence: str) -> float:
-        """How much a sentence answers: what it shares with the question, and whether it reasons and names a thing."""
-        said = sentence.lower()
-        settles = REASONED * _gives_reason(sentence) + NAMED * _is_named(sentence)
-        settles += LONG * min(len(sentence), FULL_CHARS) / FULL_CHARS
-        return share_of(said, self._weights) + settles - passing(said)
+        """How much a sentence answers: what it shares with the question, and how much it says at all."""
+        return share_of(sentence.lower(), self._weights) + LONG * min(len(sentence), FULL_CHARS) / FULL_CHARS
 
     def _is_before(self, turn: StoredEvent) -> bool:
         return self._wanted.before_ms is None or turn.order_ms < self._wanted.before_ms
@@ -300,6 +319,11 @@ def _is_named(text: str) -> bool:
 
 def _gives_reason(text: str) -> bool:
     return words.rest_of(text, "reasons") != " ".join(text.split())
+
+
+def _agrees(prompt: str) -> bool:
+    """Whether a prompt takes up what was said before it, or passes over it: a few words, and no question."""
+    return words.count(prompt) <= BRIEF_WORDS and not any(mark in prompt for mark in QUESTION_MARKS)
 
 
 def _place(row: int, exchange: int) -> Ranked:

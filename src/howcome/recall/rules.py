@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from howcome.domain import verdicts
-from howcome.domain.answering import MAX_WORDS, is_question
+from howcome.domain.answering import MAX_WORDS, is_question, is_request
 from howcome.domain.text import entities
 from howcome.domain.verdicts import row_of
 from howcome.domain.words import telling
@@ -43,23 +43,27 @@ COOLDOWN_HOURS, COOLDOWN_SESSIONS = 24, 5
 """What the same prompt was told in so many other sessions of the last hours, it is not told again: a script asks. Who
 asks again in a new window is told again. Of 2,301 prompts of two projects no repeated one got lines."""
 
-EARLY_PROMPTS, MIN_QUESTION_TERMS, NEW_STRENGTH, NEW_STRENGTH_UNSTEMMED = 1, 3, 0.15, 0.12
+EARLY_PROMPTS, MIN_QUESTION_TERMS = 1, 3
 """Of the judged questions earlier words could help 4 of the 5 that came after at most so many prompts, and 1 of the 4
-after one more. Above NEW_STRENGTH are .78 of the questions about a project, and 1 in 20 of another's, chosen on one
-kind of projects and measured on the other (docs/evaluation.md, "Questions of a new session"). The index knows the forms
-of English words alone: in another language fewer meet, and of the questions of a German project .63 are above the
-second figure, of 19 others none."""
+after one more."""
+
+NEW_STRENGTH, REQUEST_STRENGTH, UNSTEMMED_STRENGTH = 0.13, 0.15, 0.12
+"""How strong an exchange has to be for a question of a new session, for one that asks for work ("can you add …?"), and
+in another language than English, whose forms the index does not know: fewer words meet there. Of questions about a
+project .51 to .90 are told, of another project's prompts 1 in 40 (docs/evaluation.md, "Questions of a new
+session")."""
 
 HOUR_MS = 3_600_000
 
 
 def is_new_question(store: Store, situation: Situation, prompt: str, session: str, ranked: Sequence[Ranked]) -> bool:
-    """Whether a new session asks something: it is about the project if an exchange is as strong as NEW_STRENGTH.
+    """Whether a new session asks something: it is about the project if an exchange is strong enough (NEW_STRENGTH).
 
     Later questions are about what is on the screen (EARLY_PROMPTS).
     """
     is_short = len(prompt.split()) <= MAX_WORDS and len(situation.terms) >= MIN_QUESTION_TERMS
-    least = NEW_STRENGTH if telling(prompt) == prompt else NEW_STRENGTH_UNSTEMMED
+    least = NEW_STRENGTH if telling(prompt) == prompt else UNSTEMMED_STRENGTH
+    least = REQUEST_STRENGTH if is_request(prompt) else least
     if not is_short or not is_question(prompt) or all(item.strength < least for item in ranked):
         return False
     return store.sessions.since_prompt(session, situation.wanted.before_ms)[2] <= EARLY_PROMPTS
