@@ -127,6 +127,19 @@ def test_one_memory_leaves_the_other_lines_to_what_was_said(tmp_path: Path) -> N
     assert sum("pump_" in line for line in found) <= 1
 
 
+def test_a_weak_memory_takes_no_line_from_what_answers(tmp_path: Path) -> None:
+    """One that shares a word or two with the question; nor does a sentence that says nothing."""
+    crane, fence = Claude("crane", cwd=CWD), Claude("fence", cwd=CWD, start=90_000)
+    rule = "from now on always grease the posts of the fence before they are painted, because the rain gets into them"
+    said = "The harbour crane is painted yellow before the winter, because nobody sees its old colour from the boat."
+    asked = crane.user("look at the harbour crane and its colour")
+    write(tmp_path / "t" / "crane.jsonl", asked, crane.text(said), *crane.conversation(4))
+    write(tmp_path / "t" / "fence.jsonl", fence.user(rule), fence.text("Done."), *fence.conversation(4))
+    question = "why did we decide that the harbour crane is painted yellow before the winter?"
+    assert told_of(tmp_path, question, is_distilled=True) == [said]
+    assert any("grease" in line for line in told_of(tmp_path, "what did we decide about greasing the fence posts?"))
+
+
 def test_a_sentence_that_is_cut_is_not_said_twice(tmp_path: Path) -> None:
     """What stands in a line without its end was said, too."""
     talk = Claude("long", cwd=CWD)

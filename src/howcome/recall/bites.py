@@ -68,10 +68,11 @@ AROUND, SHARED_TERMS = 2, 2
 """So many exchanges before and after the one that was found are looked through, too, for who asks about the past, if
 they have words of the question, or so many words of that exchange."""
 
-LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS = 2.0, 140, 0.4, 0.3, 12
+LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS, LEAST_CHARS = 2.0, 140, 0.4, 0.3, 12, 60
 """What a sentence of so many characters gains where an answer is looked for, one that the user said or answered in so
 few words without a question ("ok, do it"), and one of the exchange that was found; what it shares with the question
-counts from 0 to 1. No weight knows a word of any language. docs/evaluation.md has what they do in ten projects
+counts from 0 to 1. A shorter one than LEAST_CHARS without a name or a reason never answered. No weight knows a word of
+any language. docs/evaluation.md has what they do in ten projects
 ("Which sentence")."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
@@ -159,6 +160,8 @@ class Bites:
         for place, turns, turn, sentence in self._settled(places, known, agreed):
             if len(found) >= count:
                 break
+            if len(sentence) < LEAST_CHARS and not is_telling(sentence):
+                continue
             if not self._is_told(sentence) and passing(sentence.lower()) < HEAD and self._is_new(sentence):
                 chance = first.score * LATER ** (len(found) + 1)
                 found.append(self._bite(place, turns, turn, sentence, cut(sentence, TEXT_CHARS), chance))

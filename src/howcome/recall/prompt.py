@@ -14,6 +14,7 @@ from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
 from howcome.recall.bites import Bites, fitting, is_telling, of_memory, with_later
 from howcome.recall.gate import (
+    ASKED_MEMORY,
     ASKED_SHARE,
     HAND_SHARE,
     MEMORIES_BESIDE,
@@ -236,12 +237,7 @@ def _fit(
     store: Store, found: _Found, verdict: Verdict, *, is_asked: bool, is_beside: bool
 ) -> tuple[list[Reminder], set[int]]:
     """The memories that may be said, best first, and the rows of those whose files are gone."""
-    fit = [
-        item
-        for item in found.kept
-        if item.memory.row not in found.told
-        and (is_asked or (is_beside and _is_telling(item)) or _is_sure(_bite(item.memory, item.strength)))
-    ]
+    fit = [item for item in found.kept if item.memory.row not in found.told and _is_fit(item, is_asked, is_beside)]
     if not fit:
         return [], set()
     from howcome.recall.standing import GONE, standing
@@ -312,9 +308,17 @@ def _is_telling(item: RankedMemory) -> bool:
     return item.memory.source == HAND or is_telling(item.memory.text)
 
 
-def _is_sure(bite: Reminder) -> bool:
+def _is_fit(item: RankedMemory, is_asked: bool, is_beside: bool) -> bool:
+    """Whether a memory may be said for a question about the past, or beside exchanges."""
+    bite = _bite(item.memory, item.strength)
+    if is_asked:
+        return not is_beside or _is_sure(bite, ASKED_MEMORY)
+    return (is_beside and _is_telling(item)) or _is_sure(bite)
+
+
+def _is_sure(bite: Reminder, least: float = SURE_MEMORY) -> bool:
     """Whether a memory is said whatever else there is: what somebody keeps by hand needs no more than the threshold."""
-    return bite.memory is not None and (bite.memory.source == HAND or bite.score >= SURE_MEMORY)
+    return bite.memory is not None and (bite.memory.source == HAND or bite.score >= least)
 
 
 def _leave_out_told(found: _Found, kept: Sequence[RankedMemory], verdict: Verdict) -> None:
