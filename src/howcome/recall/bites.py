@@ -197,7 +197,7 @@ class Bites:
         order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
         agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
         rows = [prompt.row for prompt in order]
-        place = rows.index(exchange)
+        place = rows.index(exchange) if exchange in rows else 0  # a row of a session that begins without a prompt
         return [row for row in rows[max(0, place - AROUND) : place + AROUND + 1] if row != exchange], agreed
 
     def _settled(
