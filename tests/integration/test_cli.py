@@ -33,7 +33,7 @@ IMPORT_KEYS = {
 }
 ROW_KEYS = {
     "id", "kind", "session_id", "project", "branch", "ts", "type", "tool", "file", "origin", "tokens", "score", "tiers",
-    "summary", "excerpt", "prompt", "memories", "later", "unmerged",
+    "summary", "excerpt", "prompt", "memories", "later", "unmerged", "around",
 }  # fmt: skip
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_question, is_request
+from howcome.domain.stored import Found
+from howcome.recall.rules import is_new_question
+from howcome.retrieve.sureness import nearest
 
 
 @pytest.mark.parametrize(
@@ -76,9 +82,8 @@ def test_what_gives_a_task_is_no_question(prompt: str) -> None:
 @pytest.mark.parametrize(
     "prompt",
     [
-        "can you add a test for the berth sensor?", "The gate is red. Could we move it?", "kannst du das umbauen?",
-        "peux-tu ajouter un test pour la vanne ?", "podrías mirar los tests?", "você pode rodar de novo?",
-        "можешь поправить?",
+        "can you add a test for the berth sensor?", "The gate is red. Could you move it?",
+        "hey can you look at the gate?", "please rename the gate",
     ],
 )  # fmt: skip
 def test_who_asks_for_work_asks_nothing_about_the_project(prompt: str) -> None:
@@ -86,7 +91,34 @@ def test_who_asks_for_work_asks_nothing_about_the_project(prompt: str) -> None:
     assert is_request(prompt)
 
 
-@pytest.mark.parametrize("prompt", ["why can we not add a test?", "is the gate red?", "what can you tell me about it?"])
+@pytest.mark.parametrize("prompt", [
+    "why can we not add a test?", "is the gate red?", "what can you tell me about it?", "can we use one lock for both?",
+    "can you tell me which port the gate listens on?", "Why is the gate red? Please explain.",
+    "could you explain why the cache is keyed by berth?",
+])  # fmt: skip
 def test_a_question_is_no_request(prompt: str) -> None:
-    """The words of one stand anywhere in it."""
+    """However politely it is put."""
     assert not is_request(prompt)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "strength", "is_told"),
+    [
+        ("which port does the gate listen on?", 0.14, True), ("which port does the gate listen on?", 0.125, False),
+        ("could you change the port of the gate?", 0.14, False), ("could you change the port of the gate?", 0.16, True),
+        ("auf welchem Port hört das Tor und warum?", 0.125, True), ("can you tell me its port?", 0.14, True),
+    ],
+)  # fmt: skip
+def test_how_sure_the_first_question_of_a_session_has_to_be(prompt: str, strength: float, is_told: bool) -> None:
+    """One that asks for work has to be surer; in a language without stemming fewer words meet."""
+    store = SimpleNamespace(sessions=SimpleNamespace(since_prompt=lambda *_: (0, 0, 1)))
+    situation = SimpleNamespace(terms=["port", "gate", "listen"], wanted=SimpleNamespace(before_ms=None))
+    ranked = [SimpleNamespace(strength=0.01), SimpleNamespace(strength=strength)]
+    told = is_new_question(cast("Any", store), cast("Any", situation), prompt, "new", cast("Any", ranked))
+    assert told is is_told
+
+
+def test_of_what_is_near_a_few_rows_are_left() -> None:
+    """The best, and none that is hardly about the question."""
+    rows = [Found(score / 10, {}, "", strength=strength) for score, strength in enumerate([0.1, 0.1, 0.1, 0.01, 0.1])]
+    assert [(row.score, row.is_near) for row in nearest(rows)] == [(0.4, True), (0.2, True), (0.1, True)]

@@ -9,8 +9,9 @@ from tests.sessions import agent, session, user
 from howcome.domain.answering import cut
 from howcome.domain.memories import AUTHOR_CHARS, author_of
 from howcome.domain.stored import Reminder
-from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, by_weight, line_of, of_memory
+from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, line_of, of_memory
 from howcome.recall.explained import command_of
+from howcome.retrieve.settled import by_weight
 
 NOON_MS = 1_773_921_600_000
 WEIGHTS = {"poller": 2.0, "gauge": 1.0}

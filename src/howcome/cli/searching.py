@@ -23,9 +23,9 @@ from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
 from howcome.domain.times import iso_day, spans
 from howcome.errors import ProviderError, StoreMissingError
-from howcome.present.nothing_found import EMPTY, NEAR, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found, only_near
 from howcome.present.screen import Row, day, is_terminal, report_rows
-from howcome.present.views import contradiction_of, hit_view, kind_of, short_session
+from howcome.present.views import around_lines, contradiction_of, hit_view, kind_of, short_session
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
@@ -107,7 +107,8 @@ def _answers(
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
-    notes = [NEAR] if found and found[0].is_near else [] if found else _nothing(app, question, narrowed, hints)
+    notes = [only_near(narrowed, hints)] if found and found[0].is_near else []
+    notes = notes if found else _nothing(app, question, narrowed, hints)
     notes += [not_searchable(lag)] if lag else []
     notes += _then(question)
     hits = [[hit_view(item) for item in found if item.is_near == is_near] for is_near in (False, True)]
@@ -162,7 +163,7 @@ def _row(item: Found, *, is_everywhere: bool) -> Row:
     about = (day(view["ts"]), kind_of(view), *marks, item.id)
     asked = [f"asked: {item.prompt}"] if item.prompt else []
     text = item.passage.replace(BETWEEN, " …\n") if is_terminal() else item.passage  # a person reads lines
-    return Row(text, about, [*asked, *_explanation_lines(item)], is_whole=is_terminal())
+    return Row(text, about, [*asked, *around_lines(view), *_explanation_lines(item)], is_whole=is_terminal())
 
 
 def _explanation_lines(item: Found) -> list[str]:

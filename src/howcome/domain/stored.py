@@ -172,11 +172,12 @@ class Found:
     exchange's prompt (row and beginning of its words), the ids of the memories that were learnt from it, and what a
     later memory says otherwise (`later`). `unmerged` is the branch of what was said on one that is not merged. A row
     that `is_near` was asked for (`Question.with_near`): nothing answers the question for sure, and this is nearest.
+    `around` has what was settled in the exchanges next to it: turns, each with a sentence.
     """
 
     __slots__ = (
-        "adjustments", "event", "exchange", "explanation", "is_near", "later", "memories", "memory", "passage",
-        "prompt", "score", "strength", "tiers", "unmerged",
+        "adjustments", "around", "event", "exchange", "explanation", "is_near", "later", "memories", "memory",
+        "passage", "prompt", "score", "strength", "tiers", "unmerged",
     )  # fmt: skip
 
     def __init__(
@@ -193,6 +194,7 @@ class Found:
         self.score, self.tiers, self.passage, self.event, self.memory = score, tiers, passage, event, memory
         self.exchange, self.prompt, self.later, self.unmerged = 0, "", "", ""
         self.memories: list[str] = []
+        self.around: list[tuple[StoredEvent, str]] = []
         self.strength, self.adjustments, self.is_near = strength, adjustments or {}, False
         self.explanation: Explanation | None = None
 

@@ -109,7 +109,8 @@ def _asked(app: App, rows: Sequence[Row], cwd: str) -> dict[str, dict[str, Share
 
 def _figures(app: App, found: Sequence[Found], quotes: Sequence[str], session: str) -> dict[str, bool]:
     phrases = [plain_words(quote) for quote in quotes]
-    told = [_shows(f"{item.passage}\n{item.prompt}", quotes, QUOTE_SHARE) for item in found]
+    shown = ["\n".join([item.passage, item.prompt, *(text for _, text in item.around)]) for item in found]
+    told = [_shows(text, quotes, QUOTE_SHARE) for text in shown]
     brief = [_shows(cut(item.passage, INDEX_CHARS), quotes, QUOTE_SHARE) for item in found]
     right = [_is_right(app, item, phrases, session) for item in found]
     return {

@@ -22,9 +22,10 @@ from howcome.mcp.arguments import Arguments
 from howcome.mcp.workplace import Workplace
 from howcome.present import files
 from howcome.present.moments import moment_ms
-from howcome.present.nothing_found import EMPTY, NEAR, agents, not_searchable, nothing_found
+from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found, only_near
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
 from howcome.present.views import (
+    around_lines,
     event_head,
     event_line,
     event_view,
@@ -47,6 +48,9 @@ LINE_CHARS = 200
 
 HIT_CHARS, HITS_CHARS, MAX_HIT_CHARS = 80, 800, 320
 """Of a hit, which is some 35 tokens with what stands in front of it; fewer hits share what ten of them take."""
+
+HIT_AROUND_CHARS = 160
+"""Of what was settled around one of the first hits."""
 
 SLACK = 4
 """What an entry's own line breaks and mark take."""
@@ -89,17 +93,18 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     )
     found, failed = _found(app, question)
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
+    narrowed = [name for name in _NARROWING if arguments.texts(name)]
+    hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
     if not found:
-        narrowed = [name for name in _NARROWING if arguments.texts(name)]
-        hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
         return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
     is_named = project is not None or is_everywhere
     views = [hit_view(item) for item in found]
     chars = max(HIT_CHARS, min(MAX_HIT_CHARS, HITS_CHARS // len(found)))
-    lines = [
-        line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars)) for view in views
-    ]
-    head = NEAR if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
+    lines = []
+    for view in views:
+        hit = line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars))
+        lines.append(joined([hit, *(line("  ", shorten(told, HIT_AROUND_CHARS)) for told in around_lines(view)[:1])]))
+    head = only_near(narrowed, hints) if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
     head += " Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return answer(app, head, cut_to_fit(lines, "a smaller limit"))

@@ -34,13 +34,21 @@ def nothing_found(app: App, question: Question, narrowed: Sequence[str], hints: 
         command = shlex.join(("howcome", "projects", "join", *moved[0]))
         several = f"one of {len(moved)} projects whose folders are gone: `howcome doctor` names them"
         what += f"; it may be {several if moved[1:] else f'{moved[0][0]}, moved: `{command}`'}"
+    more = ["ask for fewer concepts"] if len(question.concepts) > 1 and not is_new else []
+    return _with_hints(what, narrowed, [*more, *hints])
+
+
+def only_near(narrowed: Sequence[str], hints: Sequence[str]) -> str:
+    """What is said with rows that are only near (`Found.is_near`); `narrowed` and `hints` as of `nothing_found`."""
+    return _with_hints(f"{NEAR} A name, or other words, may find more", narrowed, hints)
+
+
+def _with_hints(what: str, narrowed: Sequence[str], hints: Sequence[str]) -> str:
     more = [f"leave out {', '.join(narrowed)}"] if narrowed else []
-    more += ["ask for fewer concepts"] if len(question.concepts) > 1 and not is_new else []
     return what + "".join(f"; {hint}" for hint in (*more, *hints)) + "."
 
 
-NEAR = "Nothing surely answers that: these are the nearest. A name, or other words, may find more."
-"""What is said with rows that are only near (`Found.is_near`)."""
+NEAR = "Nothing surely answers that: these are the nearest."
 
 EMPTY = (
     "Nothing is stored yet. `howcome init` connects your agent and reads the sessions that are on this machine;"

@@ -97,18 +97,34 @@ def hit_view(item: Found) -> View:
     """An answer to a question: an event, or a memory (of no session); `excerpt` is the part that answers.
 
     An event stands for its exchange: `prompt` is what opened that ('' where it is the event itself), `memories` are the
-    ids of those that were learnt from it.
+    ids of those that were learnt from it, `around` is what was settled in the exchanges next to it.
     """
     if item.memory is not None:
         of = {"kind": "memory", "session_id": None, "tokens": tokens(item.memory.text), **memory_view(item.memory)}
     elif item.event is not None:
         told = {"prompt": item.prompt, "memories": item.memories, "later": item.later}
-        of = {"kind": "event", **event_view(item.event), **told}
+        of = {"kind": "event", **event_view(item.event), **told, "around": _around_view(item.event, item)}
     else:
         of = {"kind": "event", "id": item.id, "ts": None, "type": None, "session_id": None, "project": None}
     tiers = {name: round(score, 4) for name, score in item.tiers.items()}
     view = of | {"unmerged": item.unmerged, "score": round(item.score, 4), "tiers": tiers, "excerpt": item.passage}
     return view | {"explain": explanation_view(item.explanation)} if item.explanation else view
+
+
+def _around_view(found: StoredEvent, item: Found) -> list[View]:
+    return [
+        {
+            "id": turn.id, "ts": iso_time(turn.ts_ms), "type": turn.kind, "excerpt": text,
+            "is_later": (turn.order_ms, turn.row) > (found.order_ms, found.row),
+        }
+        for turn, text in item.around
+    ]  # fmt: skip
+
+
+def around_lines(view: View) -> list[str]:
+    """What was settled around a hit, a line each, in the order in which it was said: "then, user: …"."""
+    told = sorted(view.get("around", ()), key=lambda one: one["ts"] or "")
+    return [f"{'then' if one['is_later'] else 'before'}, {_WHO[one['type']]}: {one['excerpt']}" for one in told]
 
 
 def explanation_view(why: Explanation) -> View:

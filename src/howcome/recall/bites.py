@@ -6,50 +6,32 @@ questions and heads of lists come last.
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from howcome.domain import verdicts, words
-from howcome.domain.answering import HEAD, QUESTION_MARKS, cut, filled, passing, share_of
-from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
+from howcome.domain.answering import QUESTION_MARKS, cut, filled, share_of
+from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, TOOL_CALL
 from howcome.domain.memories import author_of
 from howcome.domain.stored import Reminder
-from howcome.domain.text import coined_names, entities
+from howcome.domain.text import entities
 from howcome.domain.times import iso_day
 from howcome.recall.gate import POINTING_TERMS
 from howcome.retrieve.branches import told as on_branch
-from howcome.retrieve.situation import Candidate, Ranked
+from howcome.retrieve.settled import MIN_SHARE, Surroundings, by_weight, is_telling, place
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from howcome.domain.memories import Memory
     from howcome.domain.stored import StoredEvent
-    from howcome.retrieve.situation import Situation
+    from howcome.retrieve.situation import Ranked, Situation
     from howcome.store.base import Store
-
-ANSWERS = 2
-"""Of an exchange what was asked and the last things that the agent said are looked through."""
 
 MIN_NEW_TERMS, FEW_TERMS = 2, 4
 """A sentence that has fewer words which the prompt has not says nothing new; to a prompt of few words one is enough."""
 
-MIN_SHARE = 0.06
-"""A sentence that has less of the weight of the prompt's terms is about something else. With twice as much one of four
-helping blocks is lost."""
-
-MIN_CHARS = 20
 LATER = 0.6
 """Of two sentences of an exchange the first is the better one: where a block is full, the other is left out before a
 memory. (.7 keeps one more of 20 answers about the past in each of two projects, and leaves out what was decided.)"""
-
-FINAL = 0.15
-"""What a sentence gains that is of the agent's last words; `domain/answering` has what others lose. Of 52 exchanges
-that readers found helpful the line holds the words that helped in 16, and in 17 with a weight for
-names, which is within chance (`benchmarks/gate.py`)."""
-
-MAX_TYPED_CHARS = 1500
-"""What is longer was not typed: a plan or a paste, whose items say nothing by themselves."""
 
 TEXT_CHARS, HEAD_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 38, 480, 12
 """Of a bite some 40 tokens are words, and so much at most is its id, its time and who said it. Any beginning of an id
@@ -63,17 +45,6 @@ MAX_BITE_CHARS = HEAD_CHARS + TEXT_CHARS
 MAX_PLACES, PLACE_PARTS, LAST_CALLS = 2, 3, 100
 """With a sentence come so many of the files that were changed then, each with so much of its path. Of seven lines that
 readers found helpful two were so for these."""
-
-AROUND, SHARED_TERMS = 2, 2
-"""So many exchanges before and after the one that was found are looked through, too, for who asks about the past, if
-they have words of the question, or so many words of that exchange."""
-
-LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS, LEAST_CHARS = 2.0, 140, 0.4, 0.3, 12, 60
-"""What a sentence of so many characters gains where an answer is looked for, one that the user said or answered in so
-few words without a question ("ok, do it"), and one of the exchange that was found; what it shares with the question
-counts from 0 to 1. A shorter one than LEAST_CHARS without a name or a reason never answered. No weight knows a word of
-any language. docs/evaluation.md has what they do in ten projects
-("Which sentence")."""
 
 MINUTE_MS, MINUTES_A_DAY = 60_000, 24 * 60
 QUOTED_CHARS, MIN_OUTCOME_CHARS, BEGUN_CHARS = 70, 50, 45
@@ -131,9 +102,10 @@ class Bites:
     ) -> None:  # fmt: skip
         self._told = [" ".join(text.split()).casefold() for text in told]
         self._store = store
-        self._is_asked, self._wanted, self._wrong = is_asked, situation.wanted, wrong
+        self._is_asked = is_asked
         self._is_named = not is_asked and len(situation.terms) > POINTING_TERMS  # who looks back wants any answer
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
+        self._surroundings = Surroundings(store, self._weights, situation.wanted, wrong)
         self._least_new = MIN_NEW_TERMS if len(situation.terms) > FEW_TERMS else 1
         self._least_share = MIN_SHARE if len(situation.terms) > POINTING_TERMS else 0.0
         if not self._least_share and situation.recent is not None:
@@ -141,7 +113,7 @@ class Bites:
 
     def of(self, item: Ranked, known: set[int], chance: float) -> Reminder | str:
         """The bite of an exchange; else the rule that holds it back: it was said, or says what the prompt says."""
-        turns = self._turns(item)
+        turns = self._surroundings.turns(item)
         if any(turn.row in known for turn in turns):
             return verdicts.TOLD
         return self._next(item, turns, chance) or verdicts.SAME
@@ -153,24 +125,19 @@ class Bites:
         """
         if not self._is_asked or first.memory is not None or count < 1:
             return []
-        rows, agreed = self._around(item.candidate.exchange)
-        gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
-        places = [item, *(_place(row, row) for row in rows if row not in gone)]
         found: list[Reminder] = []
-        for place, turns, turn, sentence in self._settled(places, known, agreed):
+        for one in self._surroundings.of(item, known):
             if len(found) >= count:
                 break
-            if len(sentence) < LEAST_CHARS and not is_telling(sentence):
-                continue
-            if not self._is_told(sentence) and passing(sentence.lower()) < HEAD and self._is_new(sentence):
+            if not self._is_told(one.text) and self._is_new(one.text):
                 chance = first.score * LATER ** (len(found) + 1)
-                found.append(self._bite(place, turns, turn, sentence, cut(sentence, TEXT_CHARS), chance))
+                found.append(self._bite(one.item, one.turns, one.turn, one.text, cut(one.text, TEXT_CHARS), chance))
         return found
 
     def again(self, exchange: int, row: int, count: int) -> list[tuple[int, str]]:
         """The first lines of an exchange (its prompt's row) in which a row was found, each with the row of its turn."""
-        item = _place(row, exchange)
-        first = self._next(item, self._turns(item), 0.0)
+        item = place(row, exchange)
+        first = self._next(item, self._surroundings.turns(item), 0.0)
         found = [first, *self.more(item, first, count - 1, set())] if first is not None else []
         return [(bite.source.row, bite.passages[0][1]) for bite in found]
 
@@ -189,46 +156,6 @@ class Bites:
         line = self._with_place(line, item.candidate.exchange, turn.project)
         self._told += [" ".join(text.split()).casefold() for text in (line, sentence)]  # a line may be cut
         return Reminder(turn, chance, [(turn.origin, line)], [one.row for one in turns])
-
-    def _around(self, exchange: int) -> tuple[list[int], set[int]]:
-        """The prompts (rows) around an exchange's, and which of all these the user went on from in a few words."""
-        near = self._store.sessions.prompts_around(exchange, AROUND + 1)
-        prompts = self._store.log.events([exchange, *near]).values()
-        order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
-        agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
-        rows = [prompt.row for prompt in order]
-        place = rows.index(exchange) if exchange in rows else 0  # a row of a session that begins without a prompt
-        return [row for row in rows[max(0, place - AROUND) : place + AROUND + 1] if row != exchange], agreed
-
-    def _settled(
-        self, places: Sequence[Ranked], known: set[int], agreed: set[int]
-    ) -> list[tuple[Ranked, list[StoredEvent], StoredEvent, str]]:
-        """The sentences of some exchanges of one project, with exchange and turn, those first that settle most.
-
-        The first of the exchanges is the one that was found.
-        """
-        found: list[tuple[float, tuple[Ranked, list[StoredEvent], StoredEvent, str]]] = []
-        every, about = [self._turns(place) for place in places], set[str]()
-        for place, there in zip(places, every, strict=True):
-            turns = [turn for turn in there if turn.project == every[0][0].project and self._is_before(turn)]
-            said = " ".join(turn.text or turn.excerpt for turn in turns).lower()
-            terms = set(self._store.index.analyze(said))
-            about = about or terms
-            is_about_it = share_of(said, self._weights) >= MIN_SHARE or len(terms & about) >= SHARED_TERMS
-            if is_about_it and known.isdisjoint(turn.row for turn in turns):
-                pairs = by_weight(turns, self._weights, with_documents=True)
-                gain = HERE * (place is places[0])
-                for turn, text in pairs:
-                    is_vouched = turn.kind == USER_PROMPT or place.candidate.exchange in agreed
-                    found.append((self._settles(text) + gain + VOUCHED * is_vouched, (place, turns, turn, text)))
-        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
-
-    def _settles(self, sentence: str) -> float:
-        """How much a sentence answers: what it shares with the question, and how much it says at all."""
-        return share_of(sentence.lower(), self._weights) + LONG * min(len(sentence), FULL_CHARS) / FULL_CHARS
-
-    def _is_before(self, turn: StoredEvent) -> bool:
-        return self._wanted.before_ms is None or turn.order_ms < self._wanted.before_ms
 
     def _with_place(self, sentence: str, exchange: int, project: str) -> str:
         """A sentence with the files that its exchange changed, those first that the prompt names: what fits whole."""
@@ -262,76 +189,11 @@ class Bites:
         """Whether it has words that the prompt has not."""
         return len(set(self._store.index.analyze(sentence)) - self._weights.keys()) >= self._least_new
 
-    def _turns(self, item: Ranked) -> list[StoredEvent]:
-        """The prompt of an exchange, what was found in it, and the agent's last words, of one project."""
-        rows = {item.candidate.row, item.candidate.exchange}
-        found = self._store.log.turns(rows)
-        event = found.get(item.candidate.row)
-        if event is None:
-            return []
-        found |= {turn.row: turn for turn in self._store.log.answers(item.candidate.exchange, ANSWERS)}
-        kept = [turn for turn in found.values() if turn.origin in PUSHED_ORIGINS and turn.project == event.project]
-        kept = [turn for turn in kept if not turn.excerpt.startswith("/")]  # typed to the client
-        return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
-
-
-def by_weight(
-    turns: Iterable[StoredEvent], weights: Mapping[str, float], *, with_documents: bool = False
-) -> list[tuple[StoredEvent, str]]:
-    """The sentences of some turns, those first that say most about the terms of a prompt, with who said them.
-
-    What was handed over (a plan, a paste) is left out, but for who asks about the past: its reasons may stand there.
-    """
-    typed = [turn for turn in turns if turn.kind != USER_PROMPT or turn.text_chars <= MAX_TYPED_CHARS]
-    turns = list(turns) if with_documents else typed
-    told = []
-    for turn in turns:
-        final = FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT)
-        for text in _said_in(turn):
-            said = text.lower()
-            if len(text) >= MIN_CHARS:
-                told.append((share_of(said, weights) + final - passing(said), turn, text))
-    return [(turn, text) for _, turn, text in sorted(told, key=lambda one: -one[0])]
-
-
-def _said_in(turn: StoredEvent) -> list[str]:
-    """The sentences of a turn, each with its label, which is often a file's name."""
-    from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
-
-    told = sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
-    return [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in told]
-
 
 def line_of(turn: StoredEvent, sentence: str, told: Iterable[tuple[StoredEvent, str]]) -> str:
     """A sentence, and as many others of the same speaker (the next best, or those that follow) as its line can hold."""
     rest = [text for of, text in told if of.origin == turn.origin and text != sentence]
     return filled([sentence, *(text for text in rest if not words.opens(text, "narrates"))], TEXT_CHARS, TEXT_CHARS)
-
-
-def is_telling(text: str) -> bool:
-    """Whether a text names a thing (code, or a name that no language has) or gives a reason.
-
-    Of 25 lines without a name readers found none helpful with a prompt, and half noise; of 78 others 8 and a third.
-    """
-    return _is_named(text) or _gives_reason(text)
-
-
-def _is_named(text: str) -> bool:
-    return "`" in text or any(coined_names(text))
-
-
-def _gives_reason(text: str) -> bool:
-    return words.rest_of(text, "reasons") != " ".join(text.split())
-
-
-def _agrees(prompt: str) -> bool:
-    """Whether a prompt takes up what was said before it, or passes over it: a few words, and no question."""
-    return words.count(prompt) <= BRIEF_WORDS and not any(mark in prompt for mark in QUESTION_MARKS)
-
-
-def _place(row: int, exchange: int) -> Ranked:
-    """A row of an exchange (its prompt's row), of which nothing else is known."""
-    return Ranked(Candidate(row, 0, exchange, 0, 0.0), 0.0, {}, 0.0)
 
 
 def with_later(memory: Memory, text: str) -> str:

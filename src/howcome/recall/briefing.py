@@ -18,12 +18,13 @@ from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import by_weight, is_telling, of_failure, of_memory, with_later
+from howcome.recall.bites import of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
 from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.branches import told as on_branch
+from howcome.retrieve.settled import by_weight, is_telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

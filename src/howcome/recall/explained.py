@@ -11,11 +11,12 @@ from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.memories import OPEN as OPEN_STATUS
 from howcome.domain.stored import Filter, Scope, StoredEvent
 from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, OWN, PROMPT, RULES, UNLIKELY
-from howcome.recall.bites import Bites, by_weight, line_of, of_failure, of_memory, with_later
+from howcome.recall.bites import Bites, line_of, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.gate import SPEAK
 from howcome.recall.prompt import fingerprint
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
+from howcome.retrieve.settled import by_weight
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

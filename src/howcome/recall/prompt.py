@@ -12,7 +12,7 @@ from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
-from howcome.recall.bites import Bites, fitting, is_telling, of_memory, with_later
+from howcome.recall.bites import Bites, fitting, of_memory, with_later
 from howcome.recall.gate import (
     ASKED_MEMORY,
     ASKED_SHARE,
@@ -30,6 +30,7 @@ from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.memories import latest, search_memories
 from howcome.retrieve.ranking import MEANING
 from howcome.retrieve.search import MAX_QUESTION_CHARS, RECALL_BREADTH, Searcher
+from howcome.retrieve.settled import is_telling
 from howcome.settings import BITES, CONTEXT, OFF
 
 TYPE_CHECKING = False
@@ -303,17 +304,13 @@ def _is_weak(item: RankedMemory, threshold: float) -> bool:
     return item.strength < threshold * (HAND_SHARE if item.memory.source == HAND else 1.0)
 
 
-def _is_telling(item: RankedMemory) -> bool:
-    """Whether a memory may come beside exchanges: with a name in it, as they have, or kept by hand."""
-    return item.memory.source == HAND or is_telling(item.memory.text)
-
-
 def _is_fit(item: RankedMemory, is_asked: bool, is_beside: bool) -> bool:
     """Whether a memory may be said for a question about the past, or beside exchanges."""
     bite = _bite(item.memory, item.strength)
     if is_asked:
         return not is_beside or _is_sure(bite, ASKED_MEMORY)
-    return (is_beside and _is_telling(item)) or _is_sure(bite)
+    is_telling_enough = item.memory.source == HAND or is_telling(item.memory.text)
+    return (is_beside and is_telling_enough) or _is_sure(bite)
 
 
 def _is_sure(bite: Reminder, least: float = SURE_MEMORY) -> bool:

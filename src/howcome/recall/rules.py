@@ -62,8 +62,8 @@ def is_new_question(store: Store, situation: Situation, prompt: str, session: st
     Later questions are about what is on the screen (EARLY_PROMPTS).
     """
     is_short = len(prompt.split()) <= MAX_WORDS and len(situation.terms) >= MIN_QUESTION_TERMS
-    least = NEW_STRENGTH if telling(prompt) == prompt else UNSTEMMED_STRENGTH
-    least = REQUEST_STRENGTH if is_request(prompt) else least
+    least = REQUEST_STRENGTH if is_request(prompt) else NEW_STRENGTH
+    least = least if telling(prompt) == prompt else UNSTEMMED_STRENGTH
     if not is_short or not is_question(prompt) or all(item.strength < least for item in ranked):
         return False
     return store.sessions.since_prompt(session, situation.wanted.before_ms)[2] <= EARLY_PROMPTS

@@ -45,6 +45,9 @@ LIFT, LIFTING = 0.25, 10
 for it. At .25 no kind of question loses, in neither project, by words or with MiniLM; at .5 and above the Go tool's
 topics have the answer in the first row less often (docs/evaluation.md, "Rows")."""
 
+JUDGED_ROWS = 10
+"""The first so many rows say whether a question is answered, however few are wanted."""
+
 MAX_CONCEPTS = 8
 TYPES = (*events.SEARCHED_KINDS, events.RATIONALE, *memories.TYPES)
 """What an answer may be asked to be: a kind of event or a type of memory."""
@@ -136,10 +139,10 @@ def answer(
         store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in("\n".join(question.concepts)))
     ]
     required = [group for group in groups if group]
-    now_ms, limit = question.before_ms or now_ms, question.limit
+    now_ms, limit = question.before_ms or now_ms, max(question.limit, 0 if question.by_row else JUDGED_ROWS)
     exchanges, found = Exchanges(store, situation, now_ms), list[Found]()
     if wanted.sessions != () and (not question.types or wanted.kinds):
-        found += _events(store, searcher, exchanges, situation, question, now_ms=now_ms, required=required)
+        found += _events(store, searcher, exchanges, situation, question, limit, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():
         from howcome.retrieve.rationales import rationale_answers
 
@@ -152,17 +155,24 @@ def answer(
         found = _memories(store, situation, limit, kept, found, taught) + found  # first where both score the same
     _mark_unmerged(store, question.scope, found)
     is_judged = not (question.by_row or question.by_session or required)  # who ranks sessions wants them ranked
-    if is_judged and not is_answered(store, situation, found, vectors, now_ms):
+    first = sorted(found, key=lambda item: -item.score)[:JUDGED_ROWS]
+    if is_judged and not is_answered(store, situation, first, vectors, now_ms):
         found = nearest(found) if question.with_near else []
-    found = sorted(found, key=lambda item: -item.score)[:limit]
+    found = sorted(found, key=lambda item: -item.score)[: question.limit]
     if not question.by_session and not question.by_row:
         _later_first(store, found, wanted.then_ms)
         exchanges.widen(found[:WIDE_ROWS])
+        exchanges.surround(found[: 0 if _is_narrowed(question) or required else WIDE_ROWS])
     if question.explained:
         from howcome.retrieve.explain import explain
 
         explain(store, situation, found, ranking.weights)
     return found
+
+
+def _is_narrowed(question: Question) -> bool:
+    """Whether some turns of a session are not wanted."""
+    return bool(question.types or question.agent or question.subsystem)
 
 
 def _several(concepts: Sequence[str]) -> Sequence[str]:
@@ -175,12 +185,12 @@ def _events(
     exchanges: Exchanges,
     situation: Situation,
     question: Question,
+    limit: int,
     *,
     now_ms: int,
     required: Sequence[Sequence[str]],
 ) -> list[Found]:
     """What was said and done that answers: one row an exchange or a session, or each row by itself."""
-    limit = question.limit
     more = QUOTED_OVERFETCH if phrases_in(situation.asked) else 1 if question.by_session else OVERFETCH
     ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
     if not question.by_row:

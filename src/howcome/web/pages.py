@@ -22,10 +22,18 @@ from howcome.domain.text import STOP_WORDS
 from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
 from howcome.errors import NotFoundError, ProviderError
 from howcome.present import statistics
-from howcome.present.nothing_found import NEAR, nothing_found
+from howcome.present.nothing_found import nothing_found, only_near
 from howcome.present.spent import gather
 from howcome.present.unsaid import without_secrets
-from howcome.present.views import evidence_view, hit_view, memory_marks, memory_view, receipt_view, verdict_view
+from howcome.present.views import (
+    around_lines,
+    evidence_view,
+    hit_view,
+    memory_marks,
+    memory_view,
+    receipt_view,
+    verdict_view,
+)
 from howcome.recall.receipt import way_of
 from howcome.retrieve.question import TYPES as FOUND_TYPES
 from howcome.retrieve.question import Question
@@ -131,16 +139,16 @@ def search(asked: Asked) -> Context:
             found = asked.app.search.find(question)
         except ProviderError as error:  # words are there
             found, nothing = asked.app.search.find(question, by_words=True), f"Searched by words only: {error}"
-        if found and found[0].is_near:
-            nothing = NEAR
-        elif not found:
-            hints = [] if asked.scope.is_everything else ["choose every project"]
-            nothing = nothing_found(asked.app, question, ["the type"] if wanted else [], hints)
+        hints, narrowed = [] if asked.scope.is_everything else ["choose every project"], ["the type"] if wanted else []
+        if not found:
+            nothing = nothing_found(asked.app, question, narrowed, hints)
+        elif found[0].is_near:
+            nothing = " ".join(filter(None, (nothing, only_near(narrowed, hints))))
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
     hits = [(hit_view(one), one) for one in found[:most]]
     return {
-        "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "words": words, "nothing": nothing,
-        "why": is_explained, "has_more": len(found) > most == HITS, "most": MORE_HITS,
+        "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "around": around_lines, "words": words,
+        "nothing": nothing, "why": is_explained, "has_more": len(found) > most == HITS, "most": MORE_HITS,
     }  # fmt: skip
 
 

@@ -1,0 +1,188 @@
+"""What was settled in an exchange and those around it: sentences that say much, that the user said or went along with.
+
+A question shares its words with where something came up. The answer often stands an exchange or two further on.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from howcome.domain import words
+from howcome.domain.answering import HEAD, QUESTION_MARKS, passing, share_of
+from howcome.domain.events import PUSHED_ORIGINS, USER_PROMPT
+from howcome.domain.text import coined_names
+from howcome.retrieve.situation import Candidate, Ranked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from howcome.domain.stored import Filter, StoredEvent
+    from howcome.store.base import Store
+
+ANSWERS = 2
+"""Of an exchange what was asked and the last things that the agent said are looked through."""
+
+MIN_SHARE = 0.06
+"""A sentence that has less of the weight of the prompt's terms is about something else. With twice as much one of four
+helping blocks is lost."""
+
+MIN_CHARS = 20
+FINAL = 0.15
+"""What a sentence gains that is of the agent's last words; `domain/answering` has what others lose. Of 52 exchanges
+that readers found helpful the line holds the words that helped in 16, and in 17 with a weight for
+names, which is within chance (`benchmarks/gate.py`)."""
+
+MAX_TYPED_CHARS, MAX_READ_CHARS = 1500, 4000
+"""What is longer was not typed: a plan or a paste, whose items say nothing by themselves. Of a turn so much is looked
+at to tell what it is about."""
+
+AROUND, SHARED_TERMS = 2, 2
+"""So many exchanges before and after the one that was found are looked through, too, if they have words of the
+question, or so many words of that exchange."""
+
+LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS, LEAST_CHARS = 2.0, 140, 0.4, 0.3, 12, 60
+"""What a sentence of so many characters gains (none of a paste), one that the user said or answered in so few words
+without a question or a "no" ("ok, do it"), and one of the exchange that was found. What it shares with the question
+counts from 0 to 1. A shorter one than LEAST_CHARS without a name or a reason never answered. Only the "no" hangs on a
+language. docs/evaluation.md has what they do in ten projects ("Which sentence")."""
+
+
+class Settled:
+    """A sentence of a turn, which is of an exchange; `turns` are those of the exchange that are looked through."""
+
+    __slots__ = ("item", "text", "turn", "turns")
+
+    def __init__(self, item: Ranked, turns: list[StoredEvent], turn: StoredEvent, text: str) -> None:
+        self.item, self.turns, self.turn, self.text = item, turns, turn, text
+
+
+class Surroundings:
+    """Looks for what was settled around exchanges, for a question with such weights of its terms.
+
+    Exchanges that are `wrong` (rows of their prompts, see `MemorySearch.refuted`), or that the user took back later,
+    settle nothing.
+    """
+
+    def __init__(self, store: Store, weights: Mapping[str, float], wanted: Filter, wrong: Iterable[int] = ()) -> None:
+        self._store, self._weights, self._wanted, self._wrong = store, weights, wanted, wrong
+
+    def of(self, item: Ranked, known: AbstractSet[int] = frozenset()) -> Iterator[Settled]:
+        """The sentences of an exchange and those around it, those first that settle most; none of turns (rows) that are
+        `known`, no passing remarks, and no short ones that say neither a name nor a reason.
+        """  # noqa: D205 - one sentence
+        rows, agreed = self._around(item.candidate.exchange)
+        gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
+        places = [item, *(place(row, row) for row in rows if row not in gone)]
+        for one in self._ordered(places, known, agreed):
+            is_long = len(one.text) >= LEAST_CHARS or is_telling(one.text)
+            if is_long and passing(one.text.lower()) < HEAD:
+                yield one
+
+    def turns(self, item: Ranked) -> list[StoredEvent]:
+        """The prompt of an exchange, what was found in it, and the agent's last words, of one project."""
+        rows = {item.candidate.row, item.candidate.exchange}
+        found = self._store.log.turns(rows)
+        event = found.get(item.candidate.row)
+        if event is None:
+            return []
+        found |= {turn.row: turn for turn in self._store.log.answers(item.candidate.exchange, ANSWERS)}
+        kept = [turn for turn in found.values() if turn.origin in PUSHED_ORIGINS and turn.project == event.project]
+        kept = [turn for turn in kept if not turn.excerpt.startswith("/")]  # typed to the client
+        return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
+
+    def _around(self, exchange: int) -> tuple[list[int], set[int]]:
+        """The prompts (rows) around an exchange's, and which of all these the user went on from in a few words."""
+        near = self._store.sessions.prompts_around(exchange, AROUND + 1)
+        prompts = self._store.log.events([exchange, *near]).values()
+        order = sorted(filter(self._is_in_time, prompts), key=lambda prompt: (prompt.order_ms, prompt.row))
+        agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
+        rows = [prompt.row for prompt in order]
+        found = rows.index(exchange)
+        return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], agreed
+
+    def _ordered(self, places: Sequence[Ranked], known: AbstractSet[int], agreed: AbstractSet[int]) -> list[Settled]:
+        """The sentences of some exchanges of one project; the first of the exchanges is the one that was found."""
+        found: list[tuple[float, Settled]] = []
+        about, project = frozenset[str](), ""
+        for at in places:
+            is_here = at is places[0]
+            turns = [turn for turn in self.turns(at) if self._is_in_time(turn) and (is_here or not _is_paste(turn))]
+            if is_here:
+                about, project = self._terms(turns), turns[0].project if turns else ""
+            if any(turn.project != project or turn.row in known for turn in turns) or not self._fits(turns, about):
+                continue
+            for turn, text in by_weight(turns, self._weights, with_documents=True):
+                is_vouched = turn.kind == USER_PROMPT or at.candidate.exchange in agreed
+                worth = share_of(text.lower(), self._weights) + HERE * is_here
+                if not _is_paste(turn):
+                    worth += LONG * min(len(text), FULL_CHARS) / FULL_CHARS + VOUCHED * is_vouched
+                found.append((worth, Settled(at, turns, turn, text)))
+        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+
+    def _fits(self, turns: Sequence[StoredEvent], about: AbstractSet[str]) -> bool:
+        """Whether turns are about the question, or about what the found exchange is about."""
+        said = " ".join(_read(turn) for turn in turns).lower()
+        return share_of(said, self._weights) >= MIN_SHARE or len(self._terms(turns) & about) >= SHARED_TERMS
+
+    def _terms(self, turns: Sequence[StoredEvent]) -> frozenset[str]:
+        """The words of some turns, but for those that say nothing of a subject in their language."""
+        return frozenset(self._store.index.analyze(words.telling(" ".join(map(_read, turns)))))
+
+    def _is_in_time(self, turn: StoredEvent) -> bool:
+        before_ms, since_ms = self._wanted.before_ms, self._wanted.since_ms
+        return (before_ms is None or turn.order_ms < before_ms) and turn.order_ms >= (since_ms or 0)
+
+
+def by_weight(
+    turns: Iterable[StoredEvent], weights: Mapping[str, float], *, with_documents: bool = False
+) -> list[tuple[StoredEvent, str]]:
+    """The sentences of some turns, those first that say most about the terms of a prompt, with who said them.
+
+    What was handed over (a plan, a paste) is left out, but for who asks about the past: its reasons may stand there.
+    """
+    turns = [turn for turn in turns if with_documents or not _is_paste(turn)]
+    told = []
+    for turn in turns:
+        final = FINAL * (turn is turns[-1] and turn.kind != USER_PROMPT)
+        for text in _said_in(turn):
+            said = text.lower()
+            if len(text) >= MIN_CHARS:
+                told.append((share_of(said, weights) + final - passing(said), turn, text))
+    return [(turn, text) for _, turn, text in sorted(told, key=lambda one: -one[0])]
+
+
+def is_telling(text: str) -> bool:
+    """Whether a text names a thing (code, or a name that no language has) or gives a reason.
+
+    Of 25 lines without a name readers found none helpful with a prompt, and half noise; of 78 others 8 and a third.
+    """
+    return "`" in text or any(coined_names(text)) or words.rest_of(text, "reasons") != " ".join(text.split())
+
+
+def place(row: int, exchange: int) -> Ranked:
+    """A row of an exchange (its prompt's row), of which nothing else is known."""
+    return Ranked(Candidate(row, 0, exchange, 0, 0.0), 0.0, {}, 0.0)
+
+
+def _said_in(turn: StoredEvent) -> list[str]:
+    """The sentences of a turn, each with its label, which is often a file's name."""
+    from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
+
+    told = sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
+    return [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in told]
+
+
+def _read(turn: StoredEvent) -> str:
+    return (turn.text or turn.excerpt)[:MAX_READ_CHARS]
+
+
+def _is_paste(turn: StoredEvent) -> bool:
+    return turn.kind == USER_PROMPT and turn.text_chars > MAX_TYPED_CHARS
+
+
+def _agrees(prompt: str) -> bool:
+    """Whether a prompt takes up what was said before it, or passes over it: a few words, no question, no "no"."""
+    is_brief = words.count(prompt) <= BRIEF_WORDS and not prompt.startswith("/")
+    return is_brief and not any(mark in prompt for mark in QUESTION_MARKS) and not words.opens(prompt, "rejects")

@@ -1,0 +1,128 @@
+"""What was settled around what a question finds: told with prompts, shown with the first rows of a search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.builders import Claude, write
+from tests.integration.test_asking_the_past import CWD, told_of
+from tests.processes import ask, run
+
+from howcome.app import open_app
+from howcome.settings import read_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ASKED = "why was the sluice gate so slow in winter, and what did we decide?"
+FOUND = (
+    "the sluice gate is too slow in winter, what would help?",
+    "I measured the sluice gate: its motor and its chain take ninety seconds when the ice is thick.",
+)
+PROPOSED = (
+    "Each end of the chain gets a motor of its own: one moves the left half of it and one the right, which takes forty"
+    " seconds in all."
+)
+OTHERS = (
+    ("A bigger motor takes sixty seconds with the same chain, and it needs a fuse and a thicker cable in the cabinet"
+     " next to the lock, says Ole."),
+    ("A heater on the motor costs nine euros a night in January and in February, and the chain has to be greased all"
+     " the time as long as it runs."),
+)  # fmt: skip
+
+
+def gate(folder: Path, answer: str, *others: tuple[str, str], found: str = FOUND[1]) -> list[str]:
+    """What is told of a session in which a proposal was answered so."""
+    said = [
+        ("what would the people from the yard do about it, did they write something?", PROPOSED), (answer, "Done."),
+        (FOUND[0], found), *others,
+        ("would a bigger one do, and what would the bill for it be by the end of the year then?", OTHERS[0]),
+        ("any way to keep the ice from the whole thing, in case that this is what slows it down?", OTHERS[1]),
+    ]  # fmt: skip
+    write_talk(folder, said)
+    return told_of(folder, ASKED)
+
+
+def write_talk(folder: Path, said: list[tuple[str, str]]) -> None:
+    """A transcript of prompts and answers."""
+    talk = Claude("gate", cwd=CWD)
+    write(folder / "t" / "gate.jsonl", *(line for text, reply in said for line in (talk.user(text), talk.text(reply))))
+
+
+def test_what_the_user_agreed_to_comes_before_longer_sentences(tmp_path: Path) -> None:
+    """Of three that answer two have room."""
+    assert PROPOSED in gate(tmp_path, "ok do that")
+
+
+@pytest.mark.parametrize(
+    "answer", ["no, that is wrong", "undo that", "/clear", "and how much would each of the two motors cost us?"]
+)
+def test_what_the_user_turned_down_or_asked_about_is_no_agreement(tmp_path: Path, answer: str) -> None:
+    """Then length decides."""
+    assert PROPOSED not in gate(tmp_path, answer)
+
+
+def test_what_the_user_said_comes_before_longer_sentences(tmp_path: Path) -> None:
+    """Their own words need nobody's agreement."""
+    said = f"Take one motor for each end of the chain, that is {'forty seconds or ' * 4}less."
+    assert said in gate(tmp_path, said)
+
+
+def test_what_was_said_where_it_was_found_comes_before_longer_sentences(tmp_path: Path) -> None:
+    """Of sentences around it nobody knows whether they are about it."""
+    assert PROPOSED in gate(tmp_path, "and how much would that cost?", found=f"{FOUND[1]} {PROPOSED}")
+
+
+def test_what_is_said_later_settles_nothing_yet(tmp_path: Path) -> None:
+    """Who looks back at a moment is told as then: a later "ok" is not known."""
+    asked = ("what would the people from the yard do about it, did they write something?", PROPOSED)
+    write_talk(
+        tmp_path, [("a bigger one?", OTHERS[0]), FOUND, ("a warm one?", OTHERS[1]), asked, ("ok do that", "Done.")]
+    )
+    told = told_of(tmp_path, ASKED)
+    assert PROPOSED in told
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
+        agreed_ms = max(event.order_ms for event in app.events.session(1) if event.excerpt == "ok do that")
+        found = app.search.recall(ASKED, cwd=CWD, session="new", recent=str, then_ms=agreed_ms)
+        before = [text for one in found for _, text in one.passages]
+        assert len(before) == len(told)
+        assert PROPOSED not in before
+
+
+@pytest.mark.parametrize("where", ["with the question", "after it"])
+def test_a_paste_settles_nothing(tmp_path: Path, where: str) -> None:
+    """Its sentences are long, and are nobody's words."""
+    chapter = "Chapter {} of the booklet of the chain says that it is oiled at each end of the season by two people."
+    paste = "\n\n".join(chapter.format(number) for number in range(40))
+    pasted = (f"{FOUND[0]}\n\n{paste}", FOUND[1]) if where == "with the question" else (paste, "I read it.")
+    told = gate(tmp_path, "ok do that", pasted)
+    assert PROPOSED in told
+    assert not any("Chapter" in line for line in told)
+
+
+def test_small_words_make_nothing_of_the_same_subject(tmp_path: Path) -> None:
+    """In any language; what is about the same is told."""
+    write_talk(tmp_path, [
+        ("warum ist die Schleuse im Winter langsam?",
+         "Die Schleuse ist im Winter langsam, weil der Motor und die Kette in der Nacht frieren."),
+        ("und die Rechnung?",
+         "Die Rechnung der Kantine ist bezahlt, und sie liegt in der Mappe, die im Büro bei den anderen steht."),
+        ("und der Motor?",
+         "Der Motor bekommt ab November eine Heizung, weil die Kette nach jeder kalten Nacht lange festsitzt."),
+    ])  # fmt: skip
+    told = told_of(tmp_path, "warum war die Schleuse im Winter so langsam, was haben wir beschlossen?")
+    assert any("Heizung" in line for line in told)
+    assert not any("Rechnung" in line for line in told)
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_the_first_rows_of_a_search_show_what_was_settled_around_them(tmp_path: Path) -> None:
+    """Before or after it, with who said it; not where a search is narrowed to a kind."""
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), ("ok do that", "Done.")])
+    ask("import", tmp_path / "t" / "gate.jsonl")
+    question = ("search", "--all-projects", "how slow is the sluice gate")
+    first = ask(*question)["results"][0]
+    assert [(one["excerpt"], one["is_later"]) for one in first["around"]] == [(PROPOSED, True)]
+    assert f"    then, agent: {PROPOSED}" in run(*question).stdout.splitlines()
+    assert all(row["around"] == [] for row in ask(*question, "--type", "user_prompt")["results"])
