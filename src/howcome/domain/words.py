@@ -102,20 +102,29 @@ def _stops(code: str) -> tuple[frozenset[str], frozenset[str]]:
     return (found, found - STOP_WORDS - shared) if code != "en" else (frozenset(), frozenset())
 
 
-def telling(text: str, asked: str = "") -> str:
-    """A text without the words that say nothing of a subject in its language; as it is where that is English.
+def stops_of(text: str) -> frozenset[str]:
+    """The words of a text's language that say nothing of a subject; none where that is English.
 
     It is in a language if one word at least is of that language alone, and two are or three are stop words, more than
-    English ones: a text of names and code has none. Words in capitals stay. Of a part of what was asked the whole of it
-    tells the language. "" where nothing is left.
+    English ones: a text of names and code has none.
     """
-    said = [part for word in (asked or text).lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
+    said = [part for word in text.lower().translate(_APOSTROPHES).split() if (part := word.strip(_AROUND))]
     sure, every, stops = max(
-        (_counted(said, code) for code in LANGUAGES[language_of(asked or text)] if code != "en"),
+        (_counted(said, code) for code in LANGUAGES[language_of(text)] if code != "en"),
         key=lambda found: found[:2],
     )
     english = sum(word in STOP_WORDS and word not in stops for word in said)
-    if not sure or max(sure, every) <= english or (sure < SURE_WORDS and every <= SURE_WORDS):
+    is_english = not sure or max(sure, every) <= english or (sure < SURE_WORDS and every <= SURE_WORDS)
+    return frozenset() if is_english else stops
+
+
+def telling(text: str, asked: str = "") -> str:
+    """A text without the words that say nothing of a subject in its language (`stops_of`); English as it is.
+
+    Words in capitals stay. Of a part of what was asked the whole of it tells the language. "" where nothing is left.
+    """
+    stops = stops_of(asked or text)
+    if not stops:
         return text
     found = ((word, word.strip(_AROUND)) for word in text.translate(_APOSTROPHES).split())
     kept = " ".join(word for word, bare in found if bare.lower() not in stops or (len(bare) > 1 and bare.isupper()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from math import log
 from typing import NamedTuple
 
@@ -107,33 +108,38 @@ def _share(older: Stand, parting: Parting, around: frozenset[str], counts: Count
 
 def partings(text: str) -> Iterator[Parting]:
     """What the sentences of a text turn away from; what is asked turns away from nothing."""
-    for sentence in _SENTENCE_END.split(text.lower().replace("\u2019", "'")):
+    stops, sentences = words.stops_of(text), _SENTENCE_END.split(text.lower().replace("\u2019", "'"))
+    for sentence, following in zip_longest(sentences, sentences[1:], fillvalue=""):
         for clause in () if sentence.rstrip().endswith("?") else _CLAUSE_END.split(sentence):
             turned = min(words.ends(clause, "turns"), default=len(clause))
             onto = max(words.ends(clause, "onto"), default=0)
             starts = (end for end in words.ends(clause, "starts") if turned < end < onto)
             swaps = words.ends(clause, "swaps")
             for end in (*swaps, *words.ends(clause, "leaves"), *starts):
-                left = next(_runs(_RUN_END.split(clause[end:].lstrip(), maxsplit=1)[0]), frozenset[str]())
-                beside = _runs(clause[:end] if end in swaps else sentence)
+                left = next(_runs(_RUN_END.split(clause[end:].lstrip(), maxsplit=1)[0], stops), frozenset[str]())
+                why = min((one for one in words.ends(clause, "joins") if one > end), default=len(clause))
+                said = sentence.replace(clause[why:], "")  # a reason is of the new choice, not of the matter
+                said = said if left < {*_stems(said, stops)} else f"{sentence} {following}"
+                beside = _runs(clause[:end] if end in swaps else said, stops)
                 if 0 < len(left) <= MAX_LEFT:
                     runs = [run for run in beside if not run & left]
-                    yield Parting(left, frozenset(_stems(sentence)), runs, SWAP if end in swaps else "")
+                    yield Parting(left, frozenset(_stems(said, stops)), runs, SWAP if end in swaps else "")
 
 
-def _runs(text: str) -> Iterator[frozenset[str]]:
+def _runs(text: str, stops: frozenset[str]) -> Iterator[frozenset[str]]:
     """The stems of telling words that stand side by side."""
     for part in _RUN_END.split(text):
         run: list[str] = []
         for token in (*TOKEN.findall(part), ""):
-            found = _stems(token)
+            found = _stems(token, stops)
             run += found
             if not found and run:
                 yield frozenset(run)
                 run = []
 
 
-def _stems(text: str) -> list[str]:
+def _stems(text: str, stops: frozenset[str] | None = None) -> list[str]:
     small = words.single("asking", "swaps", "leaves", "turns", "starts", "onto", "small") | STOP_WORDS
+    small |= words.stops_of(text) if stops is None else stops
     tokens = (token.strip("./-") for token in TOKEN.findall(text.lower().replace("\u2019", "'")))
     return [stem(one) for one in tokens if len(one) > 1 and one not in small and not NUMBER.fullmatch(one)]

@@ -29,6 +29,11 @@ def found(earlier: str, later: str) -> list[bool]:
         "No more Kafka for the gauge stream!", "Get rid of Kafka in the gauge stream.",
         "We no longer use Kafka for the gauge stream.", "NATS over Kafka for the gauge stream", REVERTED,
         ASKED.format("NATS", "Kafka"), "Wir stellen den gauge stream von Kafka auf NATS um.",
+        "We replace Kafka by NATS in the gauge stream, because two of three brokers went down and nobody noticed.",
+        "I was wrong about Kafka for the gauge stream. NATS is far easier to run.",
+        "Wir ersetzen Kafka durch NATS im gauge stream, weil zwei von drei Servern ausgefallen sind.",
+        "Reemplazamos Kafka por NATS en el gauge stream, porque dos de los tres servidores cayeron.",
+        "On remplace Kafka par NATS dans le gauge stream, parce que deux serveurs sont tombés.",
         "Bitte NATS statt Kafka für den gauge stream.", "The user: “drop Kafka for the gauge stream”. Then: NATS runs.",
     ],
 )  # fmt: skip
@@ -56,6 +61,12 @@ def test_who_turns_away_from_the_same_to_something_else_is_looked_at() -> None:
     """Both may hold; what says both names is no choice between them."""
     assert found("Use Polars instead of pandas for tides", "Use DuckDB instead of pandas for tides") == [False]
     assert found("The tides come as CSV and as Parquet", "Parquet instead of CSV for tides") == []
+
+
+def test_where_a_sentence_only_names_what_goes_the_next_one_says_of_what_matter() -> None:
+    """Not of another one."""
+    assert found(DECIDED[0], "Then I was wrong about Kafka. The gauge stream goes to NATS.") == [False]
+    assert found(DECIDED[0], "Then I was wrong about Kafka. The crane log goes to NATS.") == []
 
 
 def test_of_a_plan_the_title_says_what_it_is_about() -> None:
