@@ -450,8 +450,10 @@ def test_an_older_copy_of_the_store_takes_nothing_back(
 def test_without_the_package_one_line_says_how_to_get_it(one: Machine, meeting: Path) -> None:
     """Nothing is set up then."""
     one.keep(UPLOADS)
+    git(one.folder, "init", "-q")
     script = "import sys; sys.modules['cryptography'] = None; from howcome.cli.main import main; sys.exit(main())"
-    for words in (("sync", "init", "--remote", str(meeting)), ("share", "--project")):
+    shares = (("share", does) for does in ("--project", "--check", "--receive"))
+    for words in (("sync", "init", "--remote", str(meeting)), *shares):
         done = subprocess.run(
             python(script, *words), env=dict(one.environment), cwd=one.folder, capture_output=True, text=True,
             check=False,

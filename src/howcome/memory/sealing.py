@@ -22,7 +22,7 @@ def require_package() -> None:
     """Says what is missing where nothing can be sealed or signed."""
     if find_spec(PACKAGE) is None:
         remedy = "pip install 'howcome[sync]'"
-        raise MissingError(f"this needs the package {PACKAGE}: {remedy}", remedy)
+        raise MissingError(f"this needs the package {PACKAGE}: install howcome with its extra `sync`: {remedy}", remedy)
 
 
 class Key:

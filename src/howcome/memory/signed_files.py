@@ -86,6 +86,7 @@ def fingerprint(signer: str) -> str:
 
 def own_fingerprint(home: str) -> str:
     """The same of the key with which this machine signs; "" where it has none yet."""
+    require_package()
     from cryptography.hazmat.primitives import serialization as form
 
     if not os.path.exists(os.path.join(home, AUTHOR_KEY)):
@@ -162,6 +163,7 @@ def read(data: bytes) -> SharedMemory:
 
 def _verified(fields: dict[str, str], signed: bytes) -> str:
     """Whose signature it is: the key that was used, written anew, as its line may hold more than that."""
+    require_package()
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization as form
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
