@@ -14,7 +14,7 @@ from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory, MemoryFilter, NewMemory
 from howcome.domain.ranking import STALE_READS, facts_of, is_stale
 from howcome.domain.reconciliation import Beside
-from howcome.domain.stored import Scope
+from howcome.domain.stored import ID_PREFIX, Scope
 from howcome.errors import NotFoundError, OwnerError, StoreError, UsageError
 from howcome.memory.backup import purge_from_backups
 from howcome.memory.chains import give_back, instead, walked
@@ -29,6 +29,11 @@ MIN_TEXT_CHARS = 6
 
 MAX_COMPARED = 20_000
 """Of more memories the newest are compared with a new one."""
+
+_OF_EVENTS = (
+    "an event (ev-…) stays as it was said: name the memory that it taught (a search prints `kept: mem-…` beside it), or"
+    " keep all of its project from being told: `howcome config set exclude FOLDER`"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -298,7 +303,8 @@ class Memories:
         """The memory whose id begins so, whatever has become of it."""
         found = self.store.memories.find(clean_text(prefix))
         if not found:
-            raise NotFoundError(f"no memory {squeeze(prefix, 60)}; a search and `howcome memories` print ids (mem-…)")
+            hint = _OF_EVENTS if prefix.startswith(ID_PREFIX) else "a search and `howcome memories` print ids (mem-…)"
+            raise NotFoundError(f"no memory {squeeze(prefix, 60)}; {hint}")
         if len(found) > 1:
             some = ", ".join(memory.id for memory in found)
             raise NotFoundError(f"several ids begin with {prefix}: {some}; write more of it")
