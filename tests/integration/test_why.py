@@ -51,7 +51,7 @@ def test_the_last_prompts_of_the_project_are_explained(told: Path) -> None:
     assert whys("-n", "2", *HERE) == [again, first]
     assert len(whys("--all-projects")) == 3
     text = run("why", *HERE).stdout
-    assert "already-told: this session has it already" in text
+    assert "already-told: it is told already: by a line beside it, in this session" in text
     assert "said: “" not in text
     assert QUESTION in text
 

@@ -30,7 +30,7 @@ RULES = {
     UNSURE: "a memory is told by itself only if it holds more of the prompt's words",
     OWN: "a memory that is not told unasked, for the reason beside it",
     GONE: "the files that it is about are gone",
-    TOLD: "this session has it already: it was told, or it is a fork of where it was said",
+    TOLD: "it is told already: by a line beside it, in this session, or where that is a fork of",
     HELD: "a file that the agent reads by itself says it",
     SAME: "no sentence of it is about this and says what the prompt does not",
     LIMIT: "others came first (`recall_limit`)",
