@@ -83,6 +83,7 @@ def reference() -> str:
     hooks = next(client.hooks for client in clients() if client.name == DEFAULT)
     for event, hook in hooks.items():
         does = (HANDLERS[hook.handler].__doc__ or "").partition(":")[2].strip().split("\n")[0].rstrip(".")
+        does += "" if hook.is_wired else " (installed with `--hook-form mcp` only)"
         parts.append(f"| `{event}` | {does} | `{hook.deadline_setting}` | {hook.timeout} s |\n")
     parts.append(_tools())
     parts += [_COMMANDS, *(f"| {code} | {meaning} |\n" for code, meaning in EXIT_CODES.items())]

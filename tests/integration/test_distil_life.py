@@ -435,7 +435,9 @@ def test_wrong_is_never_again(tmp_path: Path, store_folder: Path) -> None:
     ask("distil")
     before = {row["text"]: row["id"] for row in ask("memories", "--all-projects")["memories"]}
     [celery] = [text for text in before if "RQ" in text]
-    assert ask("forget", "--wrong", before[celery])["is_wrong"]
+    said = run("forget", "--wrong", before[celery]).stdout
+    assert "not learnt again; `howcome restore" in said
+    assert "the rest of the exchange that taught it" in said
     for copy in (path, write(tmp_path / "again.jsonl", *records("one", "again", 700))):
         ask("import", copy)
         ask("distil")
@@ -445,6 +447,20 @@ def test_wrong_is_never_again(tmp_path: Path, store_folder: Path) -> None:
     assert '"wrong_ms": ' in (tmp_path / "memories.jsonl").read_text()
     assert not ask("restore", before[celery])["is_wrong"]
     assert celery in {row["text"] for row in ask("memories", "--all-projects")["memories"]}
+
+
+def test_evidence_of_the_words_before_a_correction_is_marked(tmp_path: Path, store_folder: Path) -> None:
+    """Not where only the type is another."""
+    assert os.environ["HOWCOME_HOME"] == str(store_folder)
+    ask("import", write(tmp_path / "one.jsonl", *records("one")))
+    ask("distil")
+    [old] = [row["id"] for row in ask("memories", "--all-projects")["memories"] if "RQ" in row["text"]]
+    assert "of the words before" not in run("memories", "--why", old).stdout
+    typed = ask("update", old, "--type", "pattern")["id"]
+    assert "of the words before" not in run("memories", "--why", typed).stdout
+    new = ask("update", typed, "Dramatiq runs the jobs of the gauges since the move")["id"]
+    assert all(one["is_earlier"] for one in ask("memories", "--why", new)["borne_out_by"])
+    assert "of the words before" in run("memories", "--why", new).stdout
 
 
 def test_what_was_learnt_is_listed_and_taken_back(tmp_path: Path, store_folder: Path) -> None:

@@ -182,7 +182,7 @@ def _why(app: App, memory: Memory) -> tuple[dict[str, object], list[Row], list[s
     chain = app.memories.chain(memory.key.hex())
     place = [other.row for other in chain].index(memory.row)
     said, wordings = app.memories.said(memory), app.memories.wordings(memory)
-    evidence = evidence_view(app.events.cited(memory.evidence))
+    evidence = evidence_view(app.events.cited(memory.evidence), memory, chain)
     lines = [f"{memory.source}, {f'of {memory.agent}' if memory.agent else memory.origin}, {memory.level}"]
     lines += [f"also in: {root}" for root in memory.also]
     lines += [f"replaced: {memory_brief(memory_view(other))}" for other in chain[:place]]

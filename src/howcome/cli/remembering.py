@@ -24,6 +24,8 @@ from howcome.present.views import memory_view
 
 _SHOWN_TRACES = 5
 
+_UNTOLD = ", and with it the rest of the exchange that taught it: till then no session is told any of that unasked"
+
 _ID = argument(metavar="ID")
 _TYPE = option("--type", type=words.TYPES, help="What kind of memory it is.")
 _STATUS = option("--status", type=words.STATUSES, help="Whether it is still to be done.")
@@ -176,7 +178,7 @@ def forget(
     """Take the memory ID out of every search. `howcome restore ID` brings it back, `howcome purge ID` erases it.
 
     With --wrong it is remembered by its meaning: what sessions say the same, in whatever words, becomes no memory
-    again, until you restore it.
+    again, until you restore it. Nothing else of the exchange that taught it is told unasked till then.
 
     \b
     Examples:
@@ -185,8 +187,9 @@ def forget(
     """
     with open_existing() as app:
         memory = app.memories.forget(clean_argument(memory_id), agent=agent, is_person=agent is None, is_wrong=is_wrong)
-    never = " and not learnt again" if memory.wrong_ms is not None else ""
-    said = f"{memory.id} is forgotten{never}; `howcome restore {memory.id}` brings it back"
+    is_never = memory.wrong_ms is not None
+    said = f"{memory.id} is forgotten{' and not learnt again' * is_never}; `howcome restore {memory.id}` brings it back"
+    said += _UNTOLD if is_never and memory.evidence else ""
     report(memory_view(memory), [said], as_json=as_json)
 
 

@@ -247,7 +247,16 @@ def memory_brief(view: View) -> str:
 
 def evidence_rows(evidence: Sequence[View]) -> list[Row]:
     """What bears a memory out."""
-    heads = [("evidence", day(view["ts"]), kind_of(view), view["tool"] or "", view["id"]) for view in evidence]
+    heads = [
+        (
+            "of the words before" if view["is_earlier"] else "evidence",
+            day(view["ts"]),
+            kind_of(view),
+            view["tool"] or "",
+            view["id"],
+        )
+        for view in evidence
+    ]
     return [Row(str(view["text"]), head, is_whole=True) for view, head in zip(evidence, heads, strict=True)]
 
 

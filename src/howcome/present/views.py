@@ -79,10 +79,24 @@ def memory_view(memory: Memory) -> View:
     }  # fmt: skip
 
 
-def evidence_view(events: Sequence[StoredEvent]) -> list[View]:
-    """The events that bear a memory out, in the order of their times, with the beginnings of their texts."""
+def evidence_view(
+    events: Sequence[StoredEvent], memory: Memory | None = None, chain: Sequence[Memory] = ()
+) -> list[View]:
+    """The events that bear a memory out, in the order of their times, with the beginnings of their texts.
+
+    `is_earlier`: an event bears out what the memory said before somebody gave it other words.
+    """
     ordered = sorted(events, key=lambda event: (event.order_ms, event.row))
-    return [event_view(event) | {"text": cut(event.text or event.excerpt, EVIDENCE_CHARS)} for event in ordered]
+    before = [one for one in chain if memory is not None and one.row == memory.supersedes and one.text != memory.text]
+    earlier = tuple(ident for one in before for ident in one.evidence)
+    return [
+        event_view(event)
+        | {
+            "text": cut(event.text or event.excerpt, EVIDENCE_CHARS),
+            "is_earlier": any(ident.startswith(event.id) for ident in earlier),
+        }
+        for event in ordered
+    ]
 
 
 def review_view(pair: Review) -> View:

@@ -182,7 +182,7 @@ def memory(asked: Asked) -> Context:
         "memory": _marked(app, [found])[0], "chain": [memory_view(one) for one in chain],
         "earlier": next((one.id for one in chain if found.is_live and one.row == found.supersedes), ""),
         "said": app.memories.said(found), "wordings": app.memories.wordings(found), "reasons": reasons,
-        "evidence": evidence_view(app.events.cited(found.evidence)), "missing": not found.evidence,
+        "evidence": evidence_view(app.events.cited(found.evidence), found, chain), "missing": not found.evidence,
         "is_corrected": bool(asked.text("correct")) and found.is_live,
     }  # fmt: skip
 
