@@ -428,7 +428,12 @@ def test_words_that_are_no_command_are_searched_for(asking: Shell) -> None:
 
 def test_a_mistyped_command_is_not_searched_for(shell: Shell) -> None:
     """A first word that is nearly a command is one, whatever follows; both are offered. "how" begins a question."""
-    typed = {"statu": "status", "forgt mem-0123": "forget mem-0123", "uninstal --yes": "uninstall --yes"}
+    typed = {
+        "statu": "status",
+        "forgt mem-0123": "forget mem-0123",
+        "uninstal --yes": "uninstall --yes",
+        "stauts": "status",
+    }
     for words, meant in {**typed, "serch redis cache": "search redis cache"}.items():
         done = shell(*words.split())
         assert (done.returncode, done.stdout) == (2, "")

@@ -63,8 +63,9 @@ class Sections(click.Group):
             return "blame", self.get_command(ctx, "blame"), args
         if args == ["undo"]:
             raise UsageError(_UNDOING)
-        meant = [] if word.lower() in STOP_WORDS else difflib.get_close_matches(word, names(), n=1, cutoff=_ALIKE)
+        meant = [] if word.lower() in STOP_WORDS else difflib.get_close_matches(word, names(), cutoff=_ALIKE)
         if meant:
+            meant.sort(key=lambda name: sorted(name) != sorted(word))  # two letters the wrong way round are one slip
             did, search = shlex.join(["howcome", meant[0], *args[1:]]), shlex.join(["howcome", "search", *args])
             raise UsageError(f"no such command: {word}. Did you mean `{did}`? To search: {search}")
         return "search", self.get_command(ctx, "search"), args
