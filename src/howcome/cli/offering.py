@@ -39,11 +39,12 @@ DAILY_CALLS, DAILY_TOKENS = 100, 1_500_000
 
 
 def question_that_finds() -> str:
-    """Words of a recent prompt that this history answers: it is tried; '' where nothing is found."""
+    """Words of a prompt of an earlier session that this history answers: it is tried; '' where nothing is found."""
     try:
         with open_existing() as app:
             everywhere = Scope.everything()
-            for one in app.events.recent_sessions(everywhere, 20):
+            recent = app.events.recent_sessions(everywhere, 20)
+            for one in (*recent[1:], *recent[:1]):  # the newest is still on the screen
                 words = re.sub(r"[^\w\s.'-]+", " ", title_of(one.prompt)).split()[:6]
                 question = Question(" ".join(words), everywhere, limit=2)
                 # more than the prompt itself

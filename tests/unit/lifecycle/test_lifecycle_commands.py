@@ -387,6 +387,18 @@ def test_init_names_every_history_and_a_question_that_finds_something(home: Path
     assert 'eval "$(_HOWCOME_COMPLETE=' in said
 
 
+def test_init_asks_about_an_earlier_session_than_the_newest(home: Path, shell: CliRunner) -> None:
+    """That one is still on the screen; where there is no other, it is asked about."""
+    for name, start, subject in (("newest", 9000, "winch of the pier"), ("older", 0, "crane of the quay")):
+        talk = Claude(name, start=start)
+        asked = (talk.user(f"why does the {subject} stop?"), talk.text(f"The fuse of the {subject} is blown."))
+        again = (talk.user(f"why does the {subject} stop again?"), talk.text(f"The motor of the {subject} is hot."))
+        write(home / f".claude/projects/-quay/{name}.jsonl", *asked, *again)
+        said = done(shell.invoke(init, ["--yes"]))
+        assert "winch" in said.partition("Now try")[2] or name == "older"
+    assert "the crane of the" in said.partition("Now try")[2]
+
+
 def test_init_learns_from_what_it_reads(home: Path, shell: CliRunner) -> None:
     """At once, without a model."""
     talk = Claude("first")
