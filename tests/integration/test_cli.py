@@ -269,6 +269,28 @@ def test_sessions_of_a_time_are_listed(asking: Shell) -> None:
     assert "The sessions of that time: howcome timeline --since 2026-03-02 --before 2026-03-03" in said
 
 
+def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp_path: Path) -> None:
+    """Where none is of it that is said; a question of nothing else gets no row of another time, in any language."""
+    for day, said in enumerate(("The crane stops at the berth: a fuse.", "The crane, the crane! Its motor is hot.")):
+        talk = Claude(f"c{day}", cwd=PROJECT, start=86_400 * day)
+        write(tmp_path / f"c{day}.jsonl", talk.user("why does the crane stop?"), talk.text(said))
+    assert shell("import", tmp_path).returncode == 0
+    asked = ("search", "--project", PROJECT)
+    days = {one["ts"][:10] for one in shell.json(*asked, "crane berth motor hot stop")["results"]}
+    assert len(days) == 2
+    for day in days:
+        assert shell.json(*asked, f"crane berth motor hot stop on {day}")["results"][0]["ts"].startswith(day)
+    assert "None of these is of that time." in shell(*asked, "crane berth motor hot stop in January 2024").stdout
+    for bare in (
+        "what did I do yesterday",
+        "letzte Woche",
+        "was habe ich gestern gemacht",
+        "what happened last tuesday",
+    ):
+        only = shell(*asked, bare).stdout
+        assert (only.count("\n"), only.startswith("The sessions of that time: ")) == (1, True), only
+
+
 def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> None:
     """With its whole text and where it is from."""
     [row] = asking.json("search", "--project", PROJECT, "-n", "1", "redis")["results"]

@@ -95,6 +95,17 @@ def test_a_day_that_never_was_is_none(year: int, month: int, day: int) -> None:
         ("昨天的导入为什么失败", "2026-03-15", "2026-03-16"),
         ("先週のエラー", "2026-03-09", "2026-03-16"),
         ("지난달 배포", "2026-02-01", "2026-03-01"),
+        ("was habe ich gestern gemacht", "2026-03-15", "2026-03-16"),
+        ("letzte Woche", "2026-03-09", "2026-03-16"),
+        ("was war letzten Dienstag?", "2026-03-10", "2026-03-11"),
+        ("im Dezember", "2025-12-01", "2026-01-01"),
+        ("seit März", "2026-03-01", OPEN),
+        ("vorgestern", "2026-03-14", "2026-03-15"),
+        ("¿qué hicimos ayer?", "2026-03-15", "2026-03-16"),
+        ("la semana pasada", "2026-03-09", "2026-03-16"),
+        ("le mois dernier", "2026-02-01", "2026-03-01"),
+        ("no mês passado", "2026-02-01", "2026-03-01"),
+        ("что мы делали на прошлой неделе", "2026-03-09", "2026-03-16"),
     ],
 )
 def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> None:
@@ -108,7 +119,8 @@ def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> No
         "before the release", "the last line of the file", "next Friday", "every Monday", "by Friday", "may I do it",
         "march on", "in 3 days", "a second look", "version 2026.3", "port 2026", "30 February 2025", "the sun is out",
         "sat down", "tomorrow", "decimal", "Maya", "monitor", "the third option", "in 20 minutes", "12:30", "",
-        "next week", "next month", "coming Tuesday", "tomorrow's run",
+        "nächste Woche", "jeden Montag", "bis Freitag", "diese Tage hier", "next week", "next month",
+        "coming Tuesday", "tomorrow's run",
         "for 2 days", "2026-13-40", "augment the marker", "the first of many", "on 2027-05-03", "in June 2026",
     ],
 )  # fmt: skip
@@ -124,6 +136,13 @@ def test_words_that_only_begin_as_a_time_does_compile_no_pattern() -> None:
     assert not times._compiled
     assert spans("What did we say the other day?", NOW)
     assert times._compiled
+
+
+def test_what_a_text_says_beside_its_times() -> None:
+    """In lower case, and as it is where it has none."""
+    assert times.without("What did we do about Redis last week?", NOW).split() == "what did we do about redis ?".split()
+    assert times.without("letzten Dienstag", NOW).strip() == ""
+    assert times.without("Redis", NOW) == "Redis"
 
 
 def test_several_times_are_all_told_in_their_order() -> None:

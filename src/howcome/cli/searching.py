@@ -16,13 +16,15 @@ from howcome.cli.arguments import (
     scope_of,
 )
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
+from howcome.domain import words
 from howcome.domain.answering import BETWEEN
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED, author_of
 from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
-from howcome.domain.times import iso_day, spans
+from howcome.domain.times import iso_day, spans, without
 from howcome.errors import ProviderError, StoreMissingError
+from howcome.present.moments import ahead_of_utc_ms
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found, only_near
 from howcome.present.screen import Row, day, is_terminal, report_rows
 from howcome.present.views import around_lines, contradiction_of, hit_view, kind_of, short_session
@@ -94,8 +96,8 @@ def search(
             report, rows, notes = _answers(app, question, names, is_everywhere=is_everywhere)
     except StoreMissingError:
         report, rows, notes = {"results": [], "nearest": [], "ms": 0.0, "index_lag_rows": 0}, [], [EMPTY]
-    words = [word for word in asked.split() if word.lower() not in STOP_WORDS]
-    report_rows(report, rows, words, notes, as_json=as_json)
+    marked = [word for word in asked.split() if word.lower() not in STOP_WORDS]
+    report_rows(report, rows, marked, notes, as_json=as_json)
 
 
 def _answers(
@@ -107,10 +109,12 @@ def _answers(
     found, failed = _found(app, question)
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
+    found, is_time_only, then = _in_time(app, question, found)
+    is_told = found or (is_time_only and not is_unknown(question.scope) and not app.events.is_empty())
     notes = [only_near(narrowed, hints)] if found and found[0].is_near else []
-    notes = notes if found else _nothing(app, question, narrowed, hints)
+    notes = notes if is_told else _nothing(app, question, narrowed, hints)
     notes += [not_searchable(lag)] if lag else []
-    notes += _then(question)
+    notes += then
     hits = [[hit_view(item) for item in found if item.is_near == is_near] for is_near in (False, True)]
     report = {"results": hits[0], "nearest": hits[1], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
     if failed:
@@ -118,13 +122,29 @@ def _answers(
     return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
 
 
-def _then(question: Question) -> list[str]:
-    """For a question that speaks of one time, what lists the sessions of that time."""
-    spoken = spans(" ".join(question.concepts)[:200], now_ms())
+def _in_time(app: App, question: Question, found: list[Found]) -> tuple[list[Found], bool, list[str]]:
+    """For a question that speaks of one time: answers of that time first, and what lists its sessions.
+
+    A question that asks nothing else (the second of what is returned) is answered by nothing of another time.
+    """
+    asked, now, ahead = " ".join(question.concepts)[:200], now_ms(), ahead_of_utc_ms(now_ms())
+    spoken = spans(asked, now + ahead)
     if len(spoken) != 1 or spoken[0].since_ms is None:
-        return []
-    before = f" --before {iso_day(spoken[0].before_ms)}" if spoken[0].before_ms is not None else ""
-    return [f"The sessions of that time: howcome timeline --since {iso_day(spoken[0].since_ms)}{before}"]
+        return found, False, []
+    since_ms, before_ms = spoken[0].since_ms, spoken[0].before_ms
+    inside = [one for one in found if since_ms <= _ts_ms(one) + ahead < (before_ms or now + ahead + 1)]
+    rest = words.rest_of(words.telling(without(asked, now + ahead), asked), "recalls", "hints", "asking")
+    is_time_only = not app.search.has_words(rest)
+    others = [] if is_time_only else [one for one in found if one not in inside]
+    before = f" --before {iso_day(before_ms)}" if before_ms is not None else ""
+    notes = [f"The sessions of that time: howcome timeline --since {iso_day(since_ms)}{before}"]
+    return [*inside, *others], is_time_only, ["None of these is of that time."] * (others != [] == inside) + notes
+
+
+def _ts_ms(item: Found) -> int:
+    """When it was said."""
+    memory = item.memory
+    return item.event.order_ms if item.event else (memory.said_ms or memory.created_ms) if memory else 0
 
 
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:

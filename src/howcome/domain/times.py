@@ -54,7 +54,26 @@ _FIXED = {
     "前天": "the day before yesterday", "一昨日": "the day before yesterday", "그저께": "the day before yesterday",
     "上周": "last week", "上週": "last week", "先週": "last week", "지난주": "last week", "上个月": "last month",
     "上個月": "last month", "先月": "last month", "지난달": "last month", "去年": "last year", "작년": "last year",
+    "semana pasada": "last week", "mes pasado": "last month", "año pasado": "last year", "semana passada": "last week",
+    "mês passado": "last month", "ano passado": "last year", "semaine dernière": "last week", "avant-hier":
+    "the day before yesterday", "mois dernier": "last month", "année dernière": "last year",
+    "прошлой неделе": "last week", "прошлом месяце": "last month", "прошлом году": "last year",
 }  # fmt: skip
+_SAID = {
+    "yesterday": "gestern ayer ontem вчера", "today": "heute hoy hoje сегодня", "this": "diese diesen dieser dieses",
+    "the day before yesterday": "vorgestern anteayer anteontem позавчера", "weeks": "wochen", "week": "woche",
+    "last": "letzte letzten letzter letztes vorige vorigen voriges vergangene vergangenen", "weekend": "wochenende",
+    "next": "nächste nächsten nächster nächstes", "every": "jede jeden jedes", "since": "seit", "in": "im",
+    "by": "bis", "days": "tage tagen", "months": "monate monaten", "month": "monat", "years": "jahre jahren",
+    "year": "jahr", "january": "januar", "february": "februar", "march": "märz", "may": "mai", "june": "juni",
+    "july": "juli", "october": "oktober", "december": "dezember", "monday": "montag lunes lundi понедельник",
+    "tuesday": "dienstag martes mardi вторник", "wednesday": "mittwoch miércoles mercredi среду",
+    "thursday": "donnerstag jueves jeudi четверг", "friday": "freitag viernes vendredi пятницу",
+    "saturday": "samstag sonnabend sábado samedi субботу", "sunday": "sonntag domingo dimanche воскресенье",
+}  # fmt: skip
+"""An English word, and what means it in other languages. French "hier" is not here: in German it is "here"."""
+_MEANINGS = {word: meaning for meaning, said in _SAID.items() for word in said.split()}
+_TRIGGERS |= {word for word, meaning in _MEANINGS.items() if not _TRIGGERS.isdisjoint(meaning.split())}
 
 _YEAR, _ORDINAL = r"((?:19|20)\d\d)", r"(\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = (
@@ -71,7 +90,7 @@ _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 _BEFORE_MONTHS = frozenset("in last since until till before after during of from to between and".split())
 """Behind one of these a short name, or one that is a word, is a month."""
 
-_LETTERS = re.compile("[a-z]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _compiled: list[Form] = []
 
 
@@ -178,8 +197,14 @@ def spans(text: str, now_ms: int) -> list[Span]:
     """
     if not _may_speak_of_time(text):
         return []
-    rest, found = _found(text.lower() if text.isascii() else _with_fixed(text.lower()), now_ms, _forms())
-    return _joined(rest, found, now_ms)[:MAX_SPANS]
+    return _joined(*_found(_in_english(text.lower()), now_ms, _forms()), now_ms)[:MAX_SPANS]
+
+
+def without(text: str, now_ms: int) -> str:
+    """What a text says beside the times that it speaks of, in lower case."""
+    if not _may_speak_of_time(text):
+        return text
+    return _found(_in_english(text.lower()), now_ms, _forms())[0].replace("~", " ")
 
 
 def _found(rest: str, now_ms: int, forms: Sequence[Form]) -> tuple[str, list[Found]]:
@@ -213,14 +238,14 @@ def _may_speak_of_time(text: str) -> bool:
     return (
         not _TRIGGERS.isdisjoint(_LETTERS.findall(lowered))
         or any(mark in lowered for mark in _MARKS)
-        or (not text.isascii() and any(word in text for word in _FIXED))
+        or any(word in lowered for word in _FIXED)
     )
 
 
-def _with_fixed(text: str) -> str:
+def _in_english(text: str) -> str:
     for word, meaning in sorted(_FIXED.items(), key=lambda pair: -len(pair[0])):
         text = text.replace(word, f" {meaning} ")
-    return text
+    return _LETTERS.sub(lambda word: _MEANINGS.get(word[0], word[0]), text)
 
 
 def _forms() -> Sequence[Form]:

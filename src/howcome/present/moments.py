@@ -11,15 +11,19 @@ MAX_SPOKEN_CHARS = 40
 """What is longer is no time in words ("the first week of february")."""
 
 
+def ahead_of_utc_ms(now_ms: int) -> int:
+    """How far the clock of where this process runs is ahead of UTC."""
+    offset = datetime.fromtimestamp(now_ms / 1000, UTC).astimezone().utcoffset()
+    return int(offset.total_seconds() * 1000) if offset else 0
+
+
 def moment_ms(text: str, name: str, now_ms: int, *, is_local: bool = False) -> int:
     """UTC milliseconds of `2026-10-01`, `2026-10-01T12:00`, `yesterday`, `7d`, `last week` (its beginning).
 
     Days and times without a zone are UTC's, or (`is_local`) those of where this process runs: a person's. A UsageError
     names the argument.
     """
-    zone = datetime.now().astimezone().tzinfo if is_local else UTC
-    offset = datetime.fromtimestamp(now_ms / 1000, zone).utcoffset()
-    ahead_ms = int(offset.total_seconds() * 1000) if offset else 0
+    ahead_ms = ahead_of_utc_ms(now_ms) if is_local else 0
     ago = ago_ms(text, now_ms + ahead_ms)
     if ago is not None:
         return max(0, ago - ahead_ms)
