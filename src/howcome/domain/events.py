@@ -12,7 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 USER_PROMPT = "user_prompt"
 ASSISTANT_TEXT = "assistant_text"
@@ -169,6 +169,15 @@ def call_text(tool: str | None, values: Mapping[str, object] | None) -> str:
     if not parts:  # a patch or a note: its first lines say what it is about
         parts = [value[:CALL_FIELD_CHARS] for value in values.values() if isinstance(value, str)]
     return "\n".join(parts)
+
+
+def strings_in(value: object) -> Iterator[str]:
+    """The strings of a call's input, wherever they stand in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from strings_in(inner)
 
 
 def call_file(values: Mapping[str, object] | None) -> str | None:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def said_in(event: StoredEvent) -> str:
     if event.kind != events.TOOL_CALL:
         return text
     try:
-        return "\n".join([text, *_strings(json.loads(text))])
+        return "\n".join([text, *events.strings_in(json.loads(text))])
     except ValueError:
         return text
 
@@ -158,11 +158,3 @@ def events_of(app: App) -> dict[str, list[StoredEvent]]:
     for event in every_event(app):
         found.setdefault(event.session, []).append(event)
     return {name: sorted(rows, key=lambda event: (event.order_ms, event.row)) for name, rows in found.items()}
-
-
-def _strings(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _strings(inner)

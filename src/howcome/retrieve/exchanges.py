@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+
 from howcome.domain import events
 from howcome.domain.answering import BETWEEN, FRAGMENT, MAX_WORD_CHARS, best_first, cut, share_of
 from howcome.domain.query import phrases_in, plain_words
@@ -75,14 +78,14 @@ class Exchanges:
     def answers(self, ranked: Sequence[Ranked], limit: int) -> list[Found]:
         """The best answers, best first: at most so many, and where they are exchanges READ_AHEAD more."""
         by_session = self._situation.group_by_session
-        firsts: dict[int, Ranked] = {}
+        rows: dict[int, list[Ranked]] = {}
         for item in ranked:
-            firsts.setdefault(item.candidate.session_id if by_session else item.candidate.exchange, item)
+            rows.setdefault(item.candidate.session_id if by_session else item.candidate.exchange, []).append(item)
         found: list[Found] = []
-        for item in firsts.values():
+        for items in rows.values():
             if len(found) == limit + (0 if by_session else READ_AHEAD):
                 break
-            row = self._row(item)
+            row = self._row(items if self._phrases else items[:1])
             found += [row] if row is not None else []
         return found if by_session else sorted(found, key=lambda row: -row.score)
 
@@ -112,9 +115,12 @@ class Exchanges:
                 if len(row.around) == AROUND_SENTENCES:
                     break
 
-    def _row(self, item: Ranked) -> Found | None:
-        """An exchange as a row; None where nothing of it is wanted, or a quoted phrase is not there."""
-        turns = self._turns(item)
+    def _row(self, items: Sequence[Ranked]) -> Found | None:
+        """An exchange, of which these rows were found, as a row.
+
+        None where nothing of it is wanted, or a quoted phrase is not there.
+        """
+        item, turns = items[0], self._turns(items)
         if not turns or not self._holds_phrases(turns):
             return None
         told = self._told_of[item.candidate.exchange] = self._told(turns)
@@ -147,14 +153,19 @@ class Exchanges:
             and not self._store.log.answers(exchange, 1, events.TOOL_CALL)
         )
 
-    def _turns(self, item: Ranked) -> list[StoredEvent]:
-        """What was found, first, and the turns of its exchange that are wanted, too."""
-        log, rows = self._store.log, {item.candidate.row, item.candidate.exchange}
-        found = log.turns(rows)
-        event = found.pop(item.candidate.row, None)
-        if event is None:
+    def _turns(self, items: Sequence[Ranked]) -> list[StoredEvent]:
+        """What was found, first, and the turns of its exchange that are wanted, too.
+
+        Of several rows that were found those are first that hold a phrase, wherever it stands in them.
+        """
+        log, exchange = self._store.log, items[0].candidate.exchange
+        rows = {exchange, *(item.candidate.row for item in items)}
+        told = log.events(rows, with_text=True) if self._phrases else log.turns(rows)
+        found = [told.pop(item.candidate.row) for item in items if item.candidate.row in told]
+        if not found:
             return []
-        others = {turn.row: turn for turn in log.answers(item.candidate.exchange, TURNS)} | found
+        event, *more = sorted(found, key=lambda turn: not self._quotes(turn))
+        others = {turn.row: turn for turn in log.answers(exchange, TURNS)} | told | {turn.row: turn for turn in more}
         others.pop(event.row, None)
         wanted = self._situation.wanted
         kept = [turn for turn in others.values() if turn.project == event.project and _is_wanted(turn, wanted)]
@@ -167,8 +178,9 @@ class Exchanges:
         """
         found = turns[0]
         told = best_first(self._sentences(turns), self._weights)
-        passage = best_passage(found.text or found.excerpt, set(self._weights), SENTENCE_CHARS)
-        is_best = not told or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
+        passage = best_passage(_said(found), set(self._weights), SENTENCE_CHARS)
+        is_quoted = found.kind not in events.TURN_KINDS and self._quotes(found)
+        is_best = not told or is_quoted or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
         best = [_Piece(found, NO_PLACE, passage)] if is_best else []
         return [*best, *(_Piece(*whose, text) for _, whose, text in told)]
 
@@ -181,8 +193,11 @@ class Exchanges:
             yield from (((turn, place), sentence.text) for place, sentence in enumerate(told))
 
     def _holds_phrases(self, turns: Sequence[StoredEvent]) -> bool:
-        said = " ".join(plain_words(turn.text or turn.excerpt) for turn in turns) if self._phrases else ""
+        said = " ".join(plain_words(_said(turn)) for turn in turns) if self._phrases else ""
         return all(phrase in said for phrase in self._phrases)
+
+    def _quotes(self, turn: StoredEvent) -> bool:
+        return any(phrase in plain_words(_said(turn)) for phrase in self._phrases)
 
     def _prompt(self, item: Ranked, event: StoredEvent) -> str:
         """The beginning of the prompt that opened the exchange, where the row is not that prompt itself."""
@@ -191,6 +206,15 @@ class Exchanges:
         opening = self._store.log.events([item.candidate.exchange]).get(item.candidate.exchange)
         is_prompt = opening is not None and opening.kind == events.USER_PROMPT and opening.project == event.project
         return cut(opening.excerpt, PROMPT_CHARS) if opening is not None and is_prompt else ""
+
+
+def _said(turn: StoredEvent) -> str:
+    """What a turn says as far as it was read, of a call the strings of its input."""
+    text = turn.text or turn.excerpt
+    if turn.kind == events.TOOL_CALL and text.startswith("{"):
+        with contextlib.suppress(ValueError):
+            return "\n".join(events.strings_in(json.loads(text)))
+    return text
 
 
 def _passage(told: Sequence[_Piece], width_chars: int) -> str:

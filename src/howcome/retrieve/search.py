@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howcome.domain import words
+from howcome.domain import events, words
 from howcome.domain.query import phrases_in, spans_in, split_excluded
 from howcome.domain.ranking import Facts, adjusted, for_events
 from howcome.retrieve.gathering import Gathering
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from howcome.domain.stored import Filter
+    from howcome.index.search_index import Search
     from howcome.retrieve.outside import Outside
     from howcome.retrieve.ranking import Ranking
     from howcome.retrieve.situation import Candidate
@@ -128,9 +129,16 @@ class Searcher:
         return tiers
 
     def _holding(self, situation: Situation, required: Sequence[Sequence[str]]) -> set[int]:
-        weights = {term: situation.weights.exchanges.get(term, 1.0) for group in required for term in group}
+        """The exchanges in which each group of terms was said or done, or stands in one call or result of a tool."""
+
+        def having(groups: Sequence[Sequence[str]], what: Search, wanted: Filter) -> set[int]:
+            weights = {term: situation.weights.exchanges.get(term, 1.0) for group in groups for term in group}
+            return {hit.exchange for hit in self._store.index.search(what, weights, wanted, MAX_HOLDING, groups)}
+
         wanted = situation.wanted
-        return {hit.exchange for hit in self._store.index.search("exchanges", weights, wanted, MAX_HOLDING, required)}
+        tools = wanted.narrowed((events.TOOL_CALL, events.TOOL_RESULT))
+        each = [having([group], "exchanges", wanted) | having([group], "events", tools) for group in required]
+        return having(required, "exchanges", wanted) | set.intersection(*each)
 
     def situation(
         self,

@@ -1,0 +1,83 @@
+"""What is asked for word by word: phrases between quotes, lists of words, identifiers, slips of the hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.builders import Claude, Shell, write
+
+from howcome.app import App, open_app
+from howcome.clients.discover import named_transcripts
+from howcome.domain.stored import Found, Scope
+from howcome.retrieve.question import Question
+from howcome.settings import read_settings
+
+CWD = "/home/mara/quay"
+REFUSED = 'Exit code 1\nconnection to the tide server at "127.0.0.1" failed: Connection refused\n' + "at gauge\n" * 60
+MESSAGE = 'git commit -m "Read the tide gauge\nonce a minute"'
+CODE = "from lock import gate\n\nFREE_BERTHS = 12\n\n\ndef berth_fee(days: int, rate: float) -> float: ...\n"
+CONFIG = {"edits": [{"old_string": "}", "new_string": "limit_req_zone $ip zone=quay:10m;\n}"}]}
+LISTED = '1\tclass CraneLog:\n2\t    crane_rows = "rows"\n'
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[App]:
+    """A store in which what tools were given and printed stands among talk of the same words."""
+    folder = tmp_path_factory.mktemp("exact")
+    talk = Claude("talk", cwd=CWD)
+    noise = [turn for at in range(20) for turn in talk.exchange(f"tide gauge {at}, free berths and their fee")]
+    write(folder / "t" / "talk.jsonl", *noise)
+    did = Shell("did", cwd=CWD, start=9000)
+    write(
+        folder / "t" / "did.jsonl",
+        did.user("why is the tide gauge silent? the connection of the tide gauge was fine"),
+        *did.ran("psql tide", REFUSED),
+        did.text("The tide gauge is silent because its server was not started; a connection needs it."),
+        *did.ran(MESSAGE),
+        did.user("what do free berths cost?"),
+        did.call("Write", "toolu_w", file_path=f"{CWD}/fees.py", content=CODE),
+        did.result("toolu_w", "written"),
+        did.text("Free berths cost their fee by the day."),
+        did.user("the page is asked too often"),
+        did.call("MultiEdit", "toolu_e", file_path="/etc/nginx/quay.conf", **CONFIG),
+        did.result("toolu_e", "edited"),
+        did.text("It waits now."),
+        did.user("show me the log of the crane"),
+        did.call("Read", "toolu_r", file_path=f"{CWD}/crane.py"),
+        did.result("toolu_r", LISTED),
+        did.text("There it is."),
+    )
+    with open_app(read_settings({"HOWCOME_HOME": str(folder / "store"), "HOME": str(folder)})) as opened:
+        for found in named_transcripts([str(folder / "t")]):
+            opened.ingest.file(found)
+        opened.index.catch_up()
+        yield opened
+
+
+def found(app: App, asked: str | list[str], *types: str) -> list[Found]:
+    """What answers, best first."""
+    return app.search.find(Question(asked, Scope.everything(), limit=3, types=types))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "shown"),
+    [
+        ('"Connection refused"', "tool_result", "failed: Connection refused"),
+        ('why "Connection refused" of the tide gauge', "tool_result", "Connection refused"),
+        ('"Read the tide gauge once a minute"', "tool_call", 'git commit -m "Read the tide gauge'),
+    ],
+)
+def test_a_phrase_is_found_where_only_a_tool_has_it(app: App, asked: str, kind: str, shown: str) -> None:
+    """Though the prompt and the answer of its exchange hold more of the question's words."""
+    [only] = found(app, asked)
+    assert (only.event.session, only.event.kind) == ("did", kind)
+    assert shown in only.passage
+    assert [one.id for one in found(app, asked, kind)] == [only.id]
+
+
+@pytest.mark.parametrize("asked", [["silent", "refused"], ["refused", "failed"], ["minute", "refused"]])
+def test_a_list_of_words_counts_what_tools_say(app: App, asked: list[str]) -> None:
+    """All of them, or some beside what was said; what nothing holds is found nowhere."""
+    assert [one.event.session for one in found(app, asked)] == ["did"]
+    assert found(app, [*asked, "marmalade"]) == []
