@@ -81,3 +81,10 @@ def test_a_list_of_words_counts_what_tools_say(app: App, asked: list[str]) -> No
     """All of them, or some beside what was said; what nothing holds is found nowhere."""
     assert [one.event.session for one in found(app, asked)] == ["did"]
     assert found(app, [*asked, "marmalade"]) == []
+
+
+@pytest.mark.parametrize("asked", ["conection", "conection waits", "conection vs waits", "waits or conection?"])
+def test_a_slip_is_forgiven_beside_other_words(app: App, asked: str) -> None:
+    """Also where one of them is a small word that stands nowhere; more words that nobody wrote are too many."""
+    assert found(app, asked)[0].event.session == "did"
+    assert not found(app, f"{asked} marmalade zeppelin")

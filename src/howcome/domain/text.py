@@ -51,7 +51,7 @@ GENERIC_WORDS = frozenset(
     " started starting stay stayed stays still stood story strange stuck stuff suddenly suggest suggested suggests"
     " suppose supposed surely surprise taken takes taking talk talked tend themselves therefore though thought"
     " through throughout throw thrown thus till today together told took toward towards tried trouble trying turn"
-    " turned turns twice under unless unlike until upon used useful uses using usual usually various via wait wanted"
+    " turned turns twice under unless unlike until upon used useful uses using usual usually various versus via vs wait wanted"
     " wants wasn ways well went weren whatever whats whenever whether whole whose willing wish within without won"
     " wonder wondering wonders word words worked working works worse worst worth wouldn write writing written wrote"
     " yesterday yet".split()

@@ -33,7 +33,10 @@ NEAR_STRENGTH, NEAR_ROWS = 0.08, 3
 questions of other projects have one."""
 
 FEW_TERMS, MIN_SLIP_CHARS = 2, 5
-"""In so short a question a word that nobody wrote counts as the one that it may be a slip of."""
+"""In so short a question a word that nobody wrote counts as the one that it may be a slip of. One small word more, of
+less than SMALL_SHARE of the heaviest's weight, makes it no longer: "reids vs kafka"."""
+
+SMALL_SHARE = 0.5
 
 
 def telling_terms(situation: Situation) -> dict[str, float]:
@@ -60,12 +63,16 @@ def is_answered(
         return True
     is_timed = bool(spans_in(situation.text, now_ms, is_asked=True))
     least = (LEAST_TIMED_SHARE if is_timed else LEAST_SHARE) * sum(telling.values())
-    if len(telling) <= FEW_TERMS:  # one word of two is what a person remembers
-        least = min([least, *telling.values()])
+    counted = list(telling.values())  # the heaviest first
+    if len(counted) == FEW_TERMS + 1 and counted[-1] < SMALL_SHARE * counted[0]:
+        counted.pop()
+    is_short = len(counted) <= FEW_TERMS
+    if is_short:  # one word of two is what a person remembers
+        least = min([least, *counted])
     if any(item.strength >= LEAST_STRENGTH for item in found) or held_by_one(store, situation, telling) >= least:
         return True
     unknown = [term for term in telling if term not in situation.weights.known and len(term) >= MIN_SLIP_CHARS]
-    unknown = unknown if len(telling) <= FEW_TERMS else []
+    unknown = unknown if is_short else []
     if any(_held(store.index.analyze(_text(item)), telling, unknown) >= least for item in found):
         return True
     asked = situation.asked[:MAX_EMBEDDED_CHARS]
