@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from howcome.domain import bm25
 from howcome.domain.bm25 import MEMORY_WEIGHT
+from howcome.domain.candidates import without_frame
 from howcome.domain.stored import Filter, Scope
 from howcome.domain.text import with_extra_terms
 from howcome.errors import StoreError
@@ -26,10 +27,11 @@ if TYPE_CHECKING:
 
 QUAY, DIKE = "/home/mara/quay", "/home/mara/dike"
 EVERYTHING = Filter(Scope.everything())
-BEFORE = 14
-"""The last schema in which memories had an index in files."""
+BEFORE, FRAMED = 14, 23
+"""The last schema in which memories had an index in files, and the last in which all of their words were searched."""
 
 TEXTS = (
+    "The user, when the agent said “the buoy is off”: “leave it”.",
     "we keep gauge times in UTC, in gaugeTimes and gauge_times", "潮位は協定世界時で記録する", "the to of and",
     "x" * 200, "gauge " * 40,
 )  # fmt: skip
@@ -52,7 +54,7 @@ def kept(store: SqliteStore) -> Memories:
 
 def terms(text: str) -> list[str]:
     """What a text is found by."""
-    return list(analyzer().analyze(with_extra_terms(text)))
+    return list(analyzer().analyze(with_extra_terms(without_frame(text))))
 
 
 def written(connection: apsw.Connection) -> dict[int, dict[str, tuple[int, int]]]:
@@ -72,11 +74,12 @@ def expected(connection: apsw.Connection) -> dict[int, dict[str, tuple[int, int]
     return found
 
 
-def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS) -> None:
+def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS, version: int = BEFORE) -> None:
     """A store of the version before, with memories."""
     folder.mkdir(mode=0o700)
-    create_database(str(folder / "howcome.db"), BEFORE)
+    create_database(str(folder / "howcome.db"), version)
     connection = apsw.Connection(str(folder / "howcome.db"))
+    connection.create_scalar_function("memory_terms", lambda _: '{"": [1, 1], "agent": [1, 1]}', 1)
     for number, text in enumerate(texts, 1):
         connection.execute(
             "INSERT INTO memories (key, change, digest, type, text, origin, status, created_ms)"
@@ -86,9 +89,10 @@ def old_store(folder: Path, texts: tuple[Any, ...] = TEXTS) -> None:
     connection.close()
 
 
-def test_memories_of_an_older_store_are_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [BEFORE, FRAMED])
+def test_memories_of_an_older_store_are_found(tmp_path: Path, version: int) -> None:
     """Opening it writes their words."""
-    old_store(tmp_path / "store")
+    old_store(tmp_path / "store", version=version)
     store = SqliteStore(str(tmp_path / "store"))
     assert written(store.connection) == expected(store.connection)
     assert len(store.memory_search.search({"gaugetim": 1.0}, EVERYTHING, 9)) == 1

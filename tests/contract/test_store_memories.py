@@ -117,6 +117,28 @@ def test_required_terms_must_all_be_there(store: Store, kept: Memories) -> None:
     assert [store.memories.by_row([hit.row])[hit.row].text for hit in hits] == ["gauge drift in winter"]
 
 
+FRAMED = (
+    ("The user, when the agent said “Ice is rare.”: “drain it”. Then: drained.", "ice rare drain", "user agent said"),
+    ("The user refused `rm -r gauge`: “never”. Instead: `mv gauge old`", "rm gauge mv old", "user refused instead"),
+    ("The user, during a change of `quay.py`: “keep it”.", "change quay.py keep", "user during"),
+    ("Asked “Which clock?”, the user chose “UTC”. Not: local.", "which clock utc local", "asked user chose not"),
+    ("After “timeout”: the gauge is slow. Then changed: poll.py.", "timeout slow poll.py", "after then changed"),
+    ("The user refused to move", "user refused move", ""),
+    ("The user wants the agent to say what it asked", "user wants agent say asked", ""),
+)
+
+
+@pytest.mark.parametrize(("text", "words", "frame"), FRAMED, ids=[text[:24] for text, _, _ in FRAMED])
+def test_the_words_around_what_was_said_find_nothing(
+    store: Store, kept: Memories, text: str, words: str, frame: str
+) -> None:
+    """They are howcome's own; in a text that somebody wrote they are that person's."""
+    kept.add(text, project=QUAY)
+    for word in words.split():
+        assert found(store, word) or not store.index.analyze(word)
+    assert frame == "" or found(store, frame) == []
+
+
 def test_an_update_supersedes_and_keeps_the_chain(store: Store, kept: Memories) -> None:
     """The last one is found, all of them are in the chain, an old one says what to update instead."""
     first, _ = kept.add("gauge times are local", type="decision", project=QUAY, agent="ann")

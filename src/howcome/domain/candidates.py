@@ -32,6 +32,17 @@ STANDING_SESSIONS = 3
 
 _SOURCE = late(r"(?:(?:Plan|Committed)(?: “(.*?)”)?|\S+ says): ")
 _WORDS = late(r"The user(?:,| refused)?\b.*?: “(.+?)”(?:\.? ((?:Then|Instead)\b.*)|$)", re.DOTALL)
+_FRAME = late(
+    r"^The user(?=: “)|^The user(?:, when the agent said|, during| refused)(?= (?:[`“]|the |a |\w+ of `))"
+    r"|^(?:Asked|After)(?= “)|, the user chose(?= “)"
+    r"|(?<=[.!?…”`] )(?:The user(?=: “)|Then changed:|Then:|Instead:|Not:)"
+)
+"""What howcome puts around what was said; `_WORDS` reads it."""
+
+
+def without_frame(text: str) -> str:
+    """A memory without the words that howcome put around what was said: nobody means them who searches for it."""
+    return _FRAME.sub(" ", text)
 
 
 def users_words(text: str) -> str:

@@ -9,6 +9,7 @@ import json
 
 import apsw
 
+from howcome.domain.candidates import without_frame
 from howcome.domain.text import STOP_WORDS, with_extra_terms
 
 TYPE_CHECKING = False
@@ -45,7 +46,8 @@ class MemoryTerms:
         """{term: [how often it is in the text, how many terms that has]} as JSON; {} for a text without any."""
         if self._analyzer is None:
             self._analyzer = analyzer()
-        terms = self._analyzer.analyze(with_extra_terms(text.decode("utf-8", "replace")))
+        said = without_frame(text.decode("utf-8", "replace"))
+        terms = self._analyzer.analyze(with_extra_terms(said))
         counts: dict[str, int] = {ALL: len(terms)} if terms else {}
         for term in terms:
             counts[term] = counts.get(term, 0) + 1

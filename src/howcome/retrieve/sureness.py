@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain.answering import TELLING_TERMS
+from howcome.domain.candidates import without_frame
 from howcome.domain.query import spans_in
 from howcome.domain.text import is_one_edit
 from howcome.retrieve.situation import MAX_EMBEDDED_CHARS
@@ -90,7 +91,7 @@ def nearest(found: Sequence[Found]) -> list[Found]:
 def _text(item: Found) -> str:
     """What an answer says: a memory, what a tool printed, a turn. No exchange may hold it."""
     if item.memory is not None:
-        return item.memory.text
+        return without_frame(item.memory.text)
     return f"{item.passage}\n{item.event.excerpt}" if item.event is not None else item.passage
 
 
