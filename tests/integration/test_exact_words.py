@@ -88,3 +88,28 @@ def test_a_slip_is_forgiven_beside_other_words(app: App, asked: str) -> None:
     """Also where one of them is a small word that stands nowhere; more words that nobody wrote are too many."""
     assert found(app, asked)[0].event.session == "did"
     assert not found(app, f"{asked} marmalade zeppelin")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("FREE_BERTHS", "tool_call"),
+        ("berth_fee", "tool_call"),
+        ("limit_req_zone", "tool_call"),
+        ("CraneLog", "tool_result"),
+        ("crane_rows", "tool_result"),
+    ],
+)
+def test_identifiers_are_found_in_code_that_was_written_or_read(app: App, name: str, kind: str) -> None:
+    """Before talk of the words that they are made of; as a phrase, too."""
+    for asked in (name, f'"{name}"'):
+        first = found(app, asked)[0]
+        assert (first.event.session, first.event.kind) == ("did", kind)
+        assert name in first.passage
+    assert found(app, [name, "marmalade"]) == []
+
+
+def test_a_line_of_code_is_found_by_its_identifier(app: App) -> None:
+    """It has to stand there as it is."""
+    assert "FREE_BERTHS = 12" in found(app, '"FREE_BERTHS = 12"')[0].passage
+    assert found(app, '"FREE_BERTHS = 13"') == []

@@ -10,6 +10,10 @@
 
 from __future__ import annotations
 
+import json
+
+from howcome.domain.text import code_terms
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -180,6 +184,14 @@ def strings_in(value: object) -> Iterator[str]:
             yield from strings_in(inner)
 
 
+def call_words(text: str) -> str:
+    """The strings of a call's whole input, which is JSON; of another text that."""
+    try:
+        return "\n".join(strings_in(json.loads(text))) if text.startswith("{") else text
+    except ValueError:
+        return text
+
+
 def call_file(values: Mapping[str, object] | None) -> str | None:
     """The file a tool call is about, where its input names one."""
     if not isinstance(values, dict):
@@ -208,14 +220,17 @@ def is_own_tool(tool: str | None) -> bool:
     return False
 
 
-def searchable(kind: str, tool: str | None, file: str | None, text: str) -> str:
+def searchable(kind: str, tool: str | None, file: str | None, text: str, whole: str = "") -> str:
     """The search text of an event: its words, with the tool and file it is about, within the limit.
 
-    A search of memory is kept like any tool call, but not found by the words that it asked with.
+    Of the code in a call's input (`whole`, as JSON) or in a result it has the identifiers. A search of memory is kept
+    like any tool call, but not found by the words that it asked with.
     """
     if kind not in (TOOL_CALL, TOOL_RESULT):
         return head_and_tail(text, TURN_SEARCH_CHARS)
     if is_own_tool(tool):
         return ""
     head = " ".join(part for part in (tool, file if file and file not in text[:300] else None) if part)
-    return head_and_tail(f"{head}\n{text}" if head else text)
+    said = head_and_tail(f"{head}\n{text}" if head else text)
+    code = code_terms(said if kind == TOOL_RESULT else call_words(whole))
+    return f"{said}\n{code}" if code else said

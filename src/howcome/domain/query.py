@@ -101,6 +101,7 @@ _CALL = late(r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d")
 _PLACE = late(r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b")
 _PHRASE = late(r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)")
 _WORD = late(r"[\w'’./-]+|[,;:?!()\n—]")  # noqa: RUF001 - an apostrophe as people type it
+_NEEDED = late(r"\w+")
 _SENTENCE = late(r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?")
 _LOGGED = late(
     r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "
@@ -224,6 +225,16 @@ def phrases_in(text: str) -> list[str]:
         return []
     found = (plain_words(quoted) for quoted in _PHRASE.findall(text))
     return [phrase for phrase in found if phrase]
+
+
+def needed_words(text: str, *, is_phrase: bool = False) -> str:
+    """What any index has of words that must be there: without marks, an identifier as one word (`FREE_FROM`).
+
+    Of a phrase with identifiers these are enough: code is indexed by them alone, and it has to be there verbatim.
+    """
+    words = _NEEDED.findall(text.lower())
+    names = [word for word in words if "_" in word.strip("_")] if is_phrase else []
+    return " ".join(names or words).replace("_", "")
 
 
 def plain_words(text: str) -> str:

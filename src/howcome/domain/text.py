@@ -205,6 +205,16 @@ def coined_names(text: str) -> list[str]:
     return list(found)
 
 
+CODE_CHARS, MAX_CODE_NAMES = 16 << 10, 200
+"""Of code that was written so much is looked through, and so many of its identifiers are found."""
+
+
+def code_terms(code: str) -> str:
+    """The identifiers in code, each as the one term of it that no other word has: `FREE_FROM` is `freefrom`."""
+    names = dict.fromkeys(name.replace("_", "") for name in coined_names(code[:CODE_CHARS]))
+    return " ".join(list(names)[:MAX_CODE_NAMES])
+
+
 def tokens(text: str | int) -> int:
     """About how many tokens a text (or so many characters) costs a model: four characters each."""
     return -(-(text if isinstance(text, int) else len(text)) // 4)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from howcome.index.index_files import MarkOf
     from howcome.index.search_index import Search
 
-FORMAT = 3
+FORMAT = 4
 """Part of the folder's name: another format is another folder, built anew from the rows."""
 
 WORDS = "howcome_words"

@@ -72,7 +72,7 @@ class Preparer:
         new.branch, new.agent_id = name(event.branch), name(event.agent_id)
         new.failed, new.exit_code, new.text_chars = event.failed, event.exit_code, len(text)
         new.excerpt, new.payload = excerpt, self._pack(event.kind, text, excerpt)
-        new.search_text = events.searchable(event.kind, new.tool, new.file, words)
+        new.search_text = events.searchable(event.kind, new.tool, new.file, words, text)
         return new
 
     def _identify(self, event: Event, said: str) -> bytes:

@@ -124,10 +124,10 @@ def key_range(prefix: str, start: str = ID_PREFIX, most_chars: int = ID_HEX_CHAR
 def search_text(kind: int, tool: str | None, file: str | None, excerpt: str, payload: bytes | str | None) -> str:
     """The search text of an event, made anew from what is stored."""
     name = events.KINDS[kind]
-    text = unpack(payload, excerpt)
+    whole = text = unpack(payload, excerpt)
     if name == events.TOOL_CALL:
         text = events.call_text(tool, json.loads(text)) if text.startswith("{") else text
-    return events.searchable(name, tool, file, text)
+    return events.searchable(name, tool, file, text, whole)
 
 
 def source_state(row: tuple[object, ...]) -> SourceState:

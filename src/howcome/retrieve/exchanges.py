@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-
 from howcome.domain import events
 from howcome.domain.answering import BETWEEN, FRAGMENT, MAX_WORD_CHARS, best_first, cut, share_of
 from howcome.domain.query import phrases_in, plain_words
 from howcome.domain.sentences import sentences
 from howcome.domain.stored import Found
-from howcome.domain.text import best_passage
+from howcome.domain.text import best_passage, coined_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,13 +63,16 @@ class _Piece:
 class Exchanges:
     """Ranked rows as answers, one an exchange (by session: one a session).
 
-    What is quoted in the question has to stand in the exchange as it is.
+    What is quoted in the question has to stand in the exchange as it is. That, or an identifier if the question is
+    nothing else, is looked for in whole texts, also of tools.
     """
 
     def __init__(self, store: Store, situation: Situation, now_ms: int) -> None:
         self._store, self._situation, self._now_ms = store, situation, now_ms
         self._weights = {term: situation.weights.windows[term] for term in situation.terms}
         self._phrases = phrases_in(situation.asked)
+        names = coined_names(situation.asked)
+        self.exact = [*self._phrases, *(names if len(names) == len(situation.asked.split()) else ())]
         self._told_of: dict[int, list[_Piece]] = {}
 
     def answers(self, ranked: Sequence[Ranked], limit: int) -> list[Found]:
@@ -85,7 +85,7 @@ class Exchanges:
         for items in rows.values():
             if len(found) == limit + (0 if by_session else READ_AHEAD):
                 break
-            row = self._row(items if self._phrases else items[:1])
+            row = self._row(items if self.exact else items[:1])
             found += [row] if row is not None else []
         return found if by_session else sorted(found, key=lambda row: -row.score)
 
@@ -156,11 +156,11 @@ class Exchanges:
     def _turns(self, items: Sequence[Ranked]) -> list[StoredEvent]:
         """What was found, first, and the turns of its exchange that are wanted, too.
 
-        Of several rows that were found those are first that hold a phrase, wherever it stands in them.
+        Of several rows that were found those are first that hold what is to be there exactly.
         """
         log, exchange = self._store.log, items[0].candidate.exchange
         rows = {exchange, *(item.candidate.row for item in items)}
-        told = log.events(rows, with_text=True) if self._phrases else log.turns(rows)
+        told = log.events(rows, with_text=True) if self.exact else log.turns(rows)
         found = [told.pop(item.candidate.row) for item in items if item.candidate.row in told]
         if not found:
             return []
@@ -178,7 +178,7 @@ class Exchanges:
         """
         found = turns[0]
         told = best_first(self._sentences(turns), self._weights)
-        passage = best_passage(_said(found), set(self._weights), SENTENCE_CHARS)
+        passage = best_passage(_said(found), {*self._weights, *self.exact}, SENTENCE_CHARS)
         is_quoted = found.kind not in events.TURN_KINDS and self._quotes(found)
         is_best = not told or is_quoted or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
         best = [_Piece(found, NO_PLACE, passage)] if is_best else []
@@ -197,7 +197,7 @@ class Exchanges:
         return all(phrase in said for phrase in self._phrases)
 
     def _quotes(self, turn: StoredEvent) -> bool:
-        return any(phrase in plain_words(_said(turn)) for phrase in self._phrases)
+        return any(map(plain_words(_said(turn)).__contains__, self.exact))
 
     def _prompt(self, item: Ranked, event: StoredEvent) -> str:
         """The beginning of the prompt that opened the exchange, where the row is not that prompt itself."""
@@ -211,10 +211,7 @@ class Exchanges:
 def _said(turn: StoredEvent) -> str:
     """What a turn says as far as it was read, of a call the strings of its input."""
     text = turn.text or turn.excerpt
-    if turn.kind == events.TOOL_CALL and text.startswith("{"):
-        with contextlib.suppress(ValueError):
-            return "\n".join(events.strings_in(json.loads(text)))
-    return text
+    return events.call_words(text) if turn.kind == events.TOOL_CALL else text
 
 
 def _passage(told: Sequence[_Piece], width_chars: int) -> str:

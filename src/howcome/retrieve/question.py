@@ -5,7 +5,7 @@ from __future__ import annotations
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
 from howcome.domain.answering import asked_of_past, share_of
-from howcome.domain.query import phrases_in, plain_words
+from howcome.domain.query import needed_words, phrases_in, plain_words
 from howcome.domain.ranking import UNMERGED_WEIGHT
 from howcome.domain.stored import Filter, Found
 from howcome.domain.text import best_passage
@@ -135,10 +135,9 @@ def answer(
     situation = searcher.situation(
         text, wanted, group_by_session=question.by_session, with_tools=not question.by_session
     )
-    groups = [
-        store.index.analyze(part) for part in (*_several(question.concepts), *phrases_in("\n".join(question.concepts)))
-    ]
-    required = [group for group in groups if group]
+    needed = [needed_words(part) for part in _several(question.concepts)]
+    needed += [needed_words(part, is_phrase=True) for part in phrases_in("\n".join(question.concepts))]
+    required = [group for group in map(store.index.analyze, needed) if group]
     now_ms, limit = question.before_ms or now_ms, max(question.limit, 0 if question.by_row else JUDGED_ROWS)
     exchanges, found = Exchanges(store, situation, now_ms), list[Found]()
     if wanted.sessions != () and (not question.types or wanted.kinds):
@@ -191,7 +190,7 @@ def _events(
     required: Sequence[Sequence[str]],
 ) -> list[Found]:
     """What was said and done that answers: one row an exchange or a session, or each row by itself."""
-    more = QUOTED_OVERFETCH if phrases_in(situation.asked) else 1 if question.by_session else OVERFETCH
+    more = QUOTED_OVERFETCH if exchanges.exact else 1 if question.by_session else OVERFETCH
     ranked = searcher.search(situation, limit=more * limit, now_ms=now_ms, required=required)
     if not question.by_row:
         return exchanges.answers(ranked, limit)
