@@ -132,6 +132,108 @@ def test_what_may_mend_a_command(failed: str, error: str, worked: str, tmp_path:
     assert store_folder.is_dir()
 
 
+NO_MODULE = "Exit code 2\nModuleNotFoundError: No module named 'gauges'\n1 error in 0.12s"
+TESTS, SYNC = "python -m pytest -q", "uv sync --extra tide"
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "between", "fix"),
+    [
+        (TESTS, NO_MODULE, (SYNC, TESTS), SYNC),
+        (
+            TESTS,
+            NO_MODULE,
+            ("git status", "mkdir -p out", f"{SYNC} 2>&1 | tail -3", "ls", f"{TESTS} 2>&1"),
+            "mkdir -p out",
+        ),
+        (TESTS, NO_MODULE, (f"{SYNC} 2>&1 | tail -3", 'python -c "import gauges"', TESTS), SYNC),
+        (
+            "tide up",
+            "Exit code 255\ntide: Permission denied (key).",
+            ("key-add -l", "key-add ~/.key && tide up"),
+            "key-add ~/.key",
+        ),
+        ("npm run build", "Exit code 1\nError: Cannot find module 'gauge'", ("npm ci", "npm run build"), "npm ci"),
+        (
+            "cargo build",
+            "Exit code 101\nerror: linker `cc` not found",
+            ("sudo apt-get install -y gcc", "cargo build"),
+            "sudo apt-get install -y gcc",
+        ),
+    ],
+    ids=["one", "the sure one", "only one, piped", "in one line", "node", "rust"],
+)
+def test_the_command_that_made_the_same_one_work_is_said(
+    failed: str, error: str, between: tuple[str, ...], fix: str, tmp_path: Path, store_folder: Path
+) -> None:
+    """What looks only is left out; a pipe hides whether a command worked, so another one counts before it."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (failed, error), *((command, "") for command in between)))
+    last = "last on 2026-03-02"
+    assert f"`{failed}` failed here, {last}; it worked after `{fix}`." in failing(failed, error)
+    assert failing(failed, "Exit code 2\nError: another tide") == ""
+
+
+def test_another_module_is_another_failure(tmp_path: Path, store_folder: Path) -> None:
+    """Words of the complaint count here, not the arguments; and it has to be what helped in most cases."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))
+    assert failing(TESTS, NO_MODULE.replace("gauges", "moorings")) == ""
+    assert "it worked after" in failing("python -m pytest -x tests", NO_MODULE, "second")
+    for number in (2, 3):
+        kept(tmp_path, earlier(number, (TESTS, NO_MODULE)), name=f"unsolved{number}")
+    assert failing(TESTS, NO_MODULE, "third") == ""
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        ("tide pull", "tide fill", "tide moor"),
+        ("ls", "git status", "sed -n 1,5p gauge.py", "npm run test", "key-add -l"),
+        (SYNC, "sed -i s/a/b/ gauge.py"),
+        (SYNC, "cat > gauge.py <<'END'\na\nEND"),
+        ("git stash",),
+        (SYNC, "echo a >> gauge.py"),
+    ],
+    ids=["three", "only looks", "sed", "here-document", "another version", "appended"],
+)
+def test_nothing_is_said_where_nobody_knows_what_helped(
+    between: tuple[str, ...], tmp_path: Path, store_folder: Path
+) -> None:
+    """More than two commands, none that changes anything, or a change of a file."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), *((command, "") for command in between), (TESTS, "")))
+    assert failing(TESTS, NO_MODULE) == ""
+
+
+def test_what_did_not_help_is_not_said(tmp_path: Path, store_folder: Path) -> None:
+    """After an edit, or where the same command failed again: of that failure it is said what came then."""
+    assert store_folder
+    talk = Shell("edited")
+    edited = [*talk.ran(TESTS, NO_MODULE), *talk.ran(SYNC), *talk.edited(f"{PROJECT}/gauge.py"), *talk.ran(TESTS)]
+    kept(tmp_path, edited)
+    assert failing(TESTS, NO_MODULE) == ""
+    kept(
+        tmp_path,
+        earlier(2, (TESTS, NO_MODULE), ("tide fill", ""), (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")),
+        name="b",
+    )
+    assert failing(TESTS, NO_MODULE) == ""  # one of three
+    kept(tmp_path, earlier(3, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")), name="c")
+    assert f"it worked after `{SYNC}`" in failing(TESTS, NO_MODULE)
+
+
+def test_the_failure_s_memory_names_the_command_that_helped(tmp_path: Path, store_folder: Path) -> None:
+    """It is found for what the failure said, and is what the line cites."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))
+    assert run("distil").returncode == 0
+    text = f"`{TESTS}` failed: ModuleNotFoundError: No module named 'gauges'. It worked after `{SYNC}`."
+    assert text in run("search", "No module named gauges", "--all-projects").stdout
+    assert text in run("search", "what fixed the missing gauges module", "--all-projects").stdout
+    assert "[mem-" in failing(TESTS, NO_MODULE)
+
+
 def test_the_right_one_of_a_line_is_said(tmp_path: Path, store_folder: Path) -> None:
     """Where several commands of the line are near, that which mended it."""
     missing = 'Exit code 1\nnpm error Missing script: "tests"'

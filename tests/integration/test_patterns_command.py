@@ -32,6 +32,13 @@ def session(number: int) -> list[Record]:
         *talk.did("Bash", command="make lint", fails=LINT.format(number + 1)),
         *talk.edits(file, "import b", "b = 2"),
         *talk.did("Bash", command="make lint"),
+        *talk.did(
+            "Bash",
+            command="python -m crane",
+            fails=f"Exit code 1\nModuleNotFoundError: No module named 'tides{number}'",
+        ),
+        *talk.did("Bash", command="pump fill"),
+        *talk.did("Bash", command="python -m crane"),
         *talk.did("Skill", skill="moor", fails="Unknown skill: moor"),
     ]
     for tool in ("Grep", "Read", "Skill"):
@@ -73,12 +80,14 @@ def test_each_class_has_the_fix_that_worked() -> None:
     The client's words are no class. Advice that the message gives is said with what it leaves out.
     """
     without = "do not call it with `moor`, which never worked"
-    assert [one["fix"] for one in found()["failures"]] == ["`Read` the file first", without, "leave out `--every`"]
+    fixes = ["`Read` the file first", without, "run `pump fill` first", "leave out `--every`"]
+    assert [one["fix"] for one in found()["failures"]] == fixes
     assert found()["without_fix"] == 3
     classes = {one["name"]: one for one in found("--all")["failures"]}
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
+        "python: ModuleNotFoundError: No module named …": (3, 3, 3, "run `pump fill` first"),
         "make lint: error: … unused imports found in berths": (3, 3, 3, None),
         "Skill: Unknown skill: moor": (3, 3, 0, without),
         "Agent: pilot was interrupted by the harbour": (3, 3, 1, None),
@@ -98,7 +107,7 @@ def test_what_failed_in_one_session_only_is_no_pattern() -> None:
     assert found("--since", "2026-03-05")["failures"] == []
     said = run("patterns", "--all-projects", "--limit", "1").stdout
     assert "3 times in 3 sessions" in said
-    assert "2 more: --limit 3" in said
+    assert "3 more: --limit 4" in said
     assert run("patterns", "--all-projects", "--since", "2026-03-05").stdout.startswith("Nothing failed in two")
 
 

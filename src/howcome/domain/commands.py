@@ -60,9 +60,9 @@ NOT_RUN = "<tool_use_error>"
 _LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
 _SHOUTS = re.compile(
     r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
-    r"|undefined|no matches)"
+    r"|undefined|no matches)|(?-i:[a-z](?:Error|Exception)(?::|$))"
 )
-_ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b")
+_ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b|(?-i:[a-z](?:Error|Exception)(?::|$))")
 _EMPTY = re.compile(
     r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
 )
@@ -192,8 +192,9 @@ class Failure:
 
     @property
     def alike(self) -> str:
-        """What it has in common with other commands that fail for the same word; "" where none is named."""
-        return "\0".join((self.part.program, *self.named, self.signature)) if self.named else ""
+        """What it has in common with others that fail for the same word or, where none is named, say just the same."""
+        named = (self.part.program, *self.named, self.signature)
+        return "\0".join(named if self.named else (*self.part.name, "", _numbered(self.said)))
 
 
 def failure_of(line: str, output: str) -> Failure | None:
@@ -217,9 +218,9 @@ class Run:
 
     Attributes:
         call: The position of its call. `form`: the number of its normal form.
-        exact: The number of how it failed, None where it worked. `alike`: the same without its form, where words are
-            named.
-        fixed_by: The position of the call that then worked. `fix`: the number of the form that mended it there.
+        exact: The number of how it failed, None where it worked. `alike`: the same without its form.
+        fixed_by: The position of the call that then worked. `fix`: the number of the form that mended it there, below
+            zero where the failed command itself worked after it.
     """
 
     __slots__ = ("alike", "call", "exact", "fix", "fixed_by", "form")
@@ -235,6 +236,11 @@ class Run:
     ) -> None:
         self.call, self.form, self.exact, self.alike, self.fixed_by, self.fix = call, form, exact, alike, fixed_by, fix
 
+    @property
+    def is_prepared(self) -> bool:
+        """Whether it worked as it was, after another command."""
+        return self.fix is not None and self.fix < 0
+
 
 def form_number(part: Part) -> int:
     """What the ledger knows a normal form by."""
@@ -246,9 +252,9 @@ def worked_number(part: Part) -> int:
     return _number("\0".join((*part.settings, part.form)))
 
 
-def numbers_of(failed: Failure) -> tuple[int, int | None]:
-    """What the ledger knows a failure by: with its form, and where words are named, without."""
-    return _number(failed.exact), _number(failed.alike) if failed.alike else None
+def numbers_of(failed: Failure) -> tuple[int, int]:
+    """What the ledger knows a failure by: with its form, and without."""
+    return _number(failed.exact), _number(failed.alike)
 
 
 def _number(text: str) -> int:

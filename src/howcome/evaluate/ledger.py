@@ -15,7 +15,7 @@ from howcome.domain.commands import Failure, numbers_of, parts_of
 from howcome.domain.shares import Share
 from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import Action
-from howcome.learn.command_runs import commands_of, failed_in, mending
+from howcome.learn.command_runs import commands_of, failed_in, mending, prepared
 from howcome.recall.acting import Mended
 
 
@@ -84,9 +84,11 @@ def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Re
         if failed is None:
             continue
         found.failed += 1
-        numbers = {number for number in numbers_of(failed) if number is not None}
-        is_known = any(known.get(number, set()) - {session} for number in numbers)
-        is_repeat = is_known and mending(failed, later) is not None
+        numbers = numbers_of(failed)
+        is_other = mending(failed, later) is not None
+        counted = numbers if failed.named or not is_other else numbers[:1]
+        is_known = any(known.get(number, set()) - {session} for number in counted)
+        is_repeat = is_known and (is_other or prepared(failed, later) is not None)
         said = app.search.after_failure(action.command, action.output, cwd=root, session=session, then_ms=then_ms)
         if said is not None or is_repeat:
             found.cases.append(_case(action, failed, said, later, is_repeat=is_repeat))
@@ -98,7 +100,7 @@ def replay(app: App, root: str, told: Mapping[str, Sequence[StoredEvent]]) -> Re
 def _case(
     action: Action, failed: Failure | None, said: Mended | None, later: Sequence[Action], *, is_repeat: bool
 ) -> Case:
-    signature = (failed.alike or failed.exact) if failed is not None else action.command
+    signature = (failed.alike if failed.named else failed.exact) if failed is not None else action.command
     is_right = said is not None and failed is not None and _is_right(said, failed, later)
     text = said.reminder.passages[0][1] if said is not None else ""
     return Case(action.command, signature, text, is_right, is_repeat)

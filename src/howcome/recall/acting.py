@@ -83,10 +83,11 @@ class Ledger:
         if failed is None:
             return None
         exact, alike = numbers_of(failed)
-        if not alike and self._has_worked(failed.part):
-            return None  # the command is right: what it worked on was not
-        found = self._failed([exact] if alike is None else [exact, alike])
-        return self._said(found, failed.part)
+        found = self._failed([exact, alike])
+        said = None
+        if failed.named or not self._has_worked(failed.part):  # else it is right: what it worked on was not
+            said = self._said([run for run in found if failed.named or run.exact == exact], failed.part)
+        return said or self._said([run for run in found if run.alike == alike], failed.part, is_prepared=True)
 
     def before_run(self, command: str) -> Mended | None:
         """The same before a command runs that failed each time."""
@@ -104,22 +105,26 @@ class Ledger:
     def _has_worked(self, part: Part) -> bool:
         return self._store.commands.has_worked(self._scope, worked_number(part), self._before_ms)
 
-    def _said(self, found: Sequence[Run], now: Part) -> Mended | None:
-        """The fix that was found most often, the newest where several were."""
-        mended = [run for run in found if run.fixed_by is not None]
+    def _said(self, found: Sequence[Run], now: Part, *, is_prepared: bool = False) -> Mended | None:
+        """The fix that was found most often, the newest where several were; what only ran before where most had it."""
+        mended = [run for run in found if run.fixed_by is not None and run.is_prepared is is_prepared]
         rows = {row for run in mended for row in (run.call, run.fixed_by or 0)}
         told = {} if rows & self._known else self._store.log.events(rows, with_text=True)
         fixes = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
         if not fixes:
             return None
-        often = Counter(str(fix) for _, _, fix in fixes)
-        run, failed, fix = max(fixes, key=lambda one: often[str(one[2])])  # the first of them: the newest
+        names = [fix.form if is_prepared else str(fix) for _, _, fix in fixes]
+        often = Counter(names)
+        first = max(range(len(fixes)), key=lambda at: often[names[at]])  # the first of them: the newest
+        run, failed, fix = fixes[first]
         kept = self._kept(failed, fix)
-        if str(fix) == str(now) or any(not memory.is_live or memory.row in self._told for memory in kept):
+        is_rare = is_prepared and 2 * often[names[first]] < len(found)
+        if is_rare or str(fix) == str(now) or any(not memory.is_live or memory.row in self._told for memory in kept):
             return None
         times = f" {len(found)} times" if len(found) > 1 else ""
+        how = f"it worked after `{fix}`" if is_prepared else f"`{fix}` then worked"
         last = iso_day(max(told[run.call].order_ms for run, _, _ in fixes))
-        text = f"`{cut(str(failed), MAX_FAILED_CHARS)}` failed here{times}, last on {last}; `{fix}` then worked."
+        text = f"`{cut(str(failed), MAX_FAILED_CHARS)}` failed here{times}, last on {last}; {how}."
         if kept:
             return Mended(failed, fix, Reminder(None, 1.0, [(kept[0].type, text)], [kept[0].row], kept[0]))
         event, worked = told[run.call], told[run.fixed_by or 0]
@@ -146,7 +151,7 @@ def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
     if event is None or event.origin not in PUSHED_ORIGINS:
         return None
     line = _command(event)
-    found = next((part for part in parts_of(line) if form_number(part) == form), None)
+    found = next((part for part in parts_of(line) if form_number(part) == abs(form or 0)), None)
     return found if found is not None and str(found) in line and not _EXPANDED.search(str(found)) else None
 
 

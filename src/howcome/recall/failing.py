@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 class Failing:
     """A command that failed: how often, in how many sessions, and the last call; what then worked, and that call."""
 
-    __slots__ = ("call", "command", "fix", "fixed_by", "sessions", "times")
+    __slots__ = ("call", "command", "fix", "fixed_by", "how", "sessions", "times")
 
     def __init__(self, command: str, times: int, sessions: int, call: StoredEvent) -> None:
         self.command, self.times, self.sessions, self.call = command, times, sessions, call
-        self.fix, self.fixed_by = "", call
+        self.fix, self.how, self.fixed_by = "", "then worked", call
 
 
 def failing(store: Store, scope: Scope, limit: int) -> list[Failing]:
@@ -30,4 +30,5 @@ def failing(store: Store, scope: Scope, limit: int) -> list[Failing]:
             found.append(one := Failing(str(part), times, sessions, told[call]))
             if by in told and (mended := part_in(told[by], fix or 0)):
                 one.fix, one.fixed_by = str(mended), told[by]
+                one.how = "it worked after" if (fix or 0) < 0 else one.how
     return found

@@ -13,7 +13,7 @@ from howcome.domain.commands import parts_of
 from howcome.domain.events import READERS
 from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import WRITTEN, Action
-from howcome.learn.command_runs import failed_in, mending
+from howcome.learn.command_runs import MAX_LATER, failed_in, mending, prepared
 
 WORDS_CHARS = 60
 FIRST, FIND, IN_FULL, SET, WITH, WITHOUT = " first", "find it", "in full", "set", "give a", "give no"
@@ -56,6 +56,9 @@ def other_words(action: Action, later: Sequence[Action]) -> Solved:
         how = f"use `{cut(new, WORDS_CHARS)}` instead of `{cut(gone, WORDS_CHARS)}`" if new and gone else ""
         how = how or (f"add `{cut(new, WORDS_CHARS)}`" if new else f"leave out `{cut(gone, WORDS_CHARS)}`")
         return Solved([how if new or gone else f"run `{cut(str(fix[1]), WORDS_CHARS)}`"], later.index(fix[0]) + 1)
+    ready = prepared(failed, later[:MAX_LATER]) if failed is not None else None
+    if ready is not None:
+        return Solved([f"run `{cut(' '.join(ready[1].words), WORDS_CHARS)}`{FIRST}"], later.index(ready[2]) + 1)
     between: list[str] = []
     for calls, other in enumerate(later, 1):
         ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()

@@ -1,13 +1,13 @@
-"""Commands that failed, and the same command in other words that then worked."""
+"""Commands that failed, and what then worked: the same command in other words, or as it was after another one."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from howcome.domain.commands import HOOKED, LOOKING, NOT_RUN, complaint, is_unchecked
+from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, complaint, is_unchecked
 from howcome.learn.actions import Action
-from howcome.learn.command_runs import MAX_LATER
+from howcome.learn.command_runs import MAX_LATER, failed_in, prepared
 from howcome.learn.shell import Command, commands
 from howcome.learn.sources.seen import Draft, Seen, one_line
 
@@ -15,6 +15,9 @@ MAX_COMMAND_CHARS, MAX_COMPLAINT_CHARS = 80, 110
 _ONE_OF_ITS_KIND = re.compile(r"\b(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{7,40}\b|\d{3,}")
 """A commit's name or a number of three digits: nobody types such a command again. A strict reader found none of six of
 use, and one of three others; the ledger speaks of both."""
+
+_SOURCE = re.compile(r"\W*\d[\d\s]*[|│]")
+"""A line of source code that a report quotes: it says nothing of what is wrong."""
 
 
 def find(seen: Seen) -> list[Draft]:
@@ -29,7 +32,7 @@ def find(seen: Seen) -> list[Draft]:
         line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
-        mended = _otherwise(ran[-1], later) if is_general and line else None
+        mended = _after(failed, ran[-1], line, later) or _otherwise(ran[-1], later) if is_general and line else None
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
@@ -51,3 +54,14 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
             if is_other and worked != shown and not is_unchecked(now.words):
                 return f"`{worked}` worked.", action
     return None
+
+
+def _after(failed: Action, was: Command, line: str, later: Sequence[Action]) -> tuple[str, Action] | None:
+    """What ran before the same command worked."""
+    failure = failed_in(failed)
+    is_it = failure is not None and failure.part.words == was.words and not _SOURCE.match(line)
+    ready = prepared(failure, later) if failure is not None and is_it else None
+    shown = one_line(" ".join(ready[1].words), MAX_COMMAND_CHARS) if ready is not None else ""
+    if ready is None or MASK in shown or _ONE_OF_ITS_KIND.search(shown):
+        return None
+    return f"It worked after `{shown}`.", ready[0]
