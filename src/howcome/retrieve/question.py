@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howcome.clients.decode import clean_text
 from howcome.domain import events, memories
-from howcome.domain.answering import asked_of_past, share_of
+from howcome.domain.answering import BETWEEN, asked_of_past, share_of
 from howcome.domain.query import needed_words, phrases_in, plain_words
 from howcome.domain.ranking import UNMERGED_WEIGHT
 from howcome.domain.stored import Filter, Found
@@ -30,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from howcome.domain.memories import Memory
     from howcome.domain.stored import Scope
     from howcome.retrieve.memories import RankedMemory
     from howcome.retrieve.outside import Outside
@@ -140,6 +141,7 @@ def answer(
     required = [group for group in map(store.index.analyze, needed) if group]
     now_ms, limit = question.before_ms or now_ms, max(question.limit, 0 if question.by_row else JUDGED_ROWS)
     exchanges, found = Exchanges(store, situation, now_ms), list[Found]()
+    kept: list[RankedMemory] = []
     if wanted.sessions != () and (not question.types or wanted.kinds):
         found += _events(store, searcher, exchanges, situation, question, limit, now_ms=now_ms, required=required)
     if events.RATIONALE in question.types and wanted.sessions != ():
@@ -162,6 +164,7 @@ def answer(
         _later_first(store, found, wanted.then_ms)
         exchanges.widen(found[:WIDE_ROWS])
         exchanges.surround(found[: 0 if _is_narrowed(question) or required else WIDE_ROWS])
+        _tell_fixes(found, [item.memory for item in kept])
     if question.explained:
         from howcome.retrieve.explain import explain
 
@@ -295,6 +298,16 @@ def _later_first(store: Store, found: list[Found], then_ms: int | None) -> None:
         if newer is not None and found.index(newer) > found.index(item):
             found.remove(newer)
             found.insert(found.index(item), newer)
+
+
+def _tell_fixes(found: Sequence[Found], kept: Sequence[Memory]) -> None:
+    """Lets what failed begin with what is known of it, how it was mended, where no answer says so by itself."""
+    apart = {item.memory.id for item in found if item.memory is not None}
+    known = [one for one in kept if one.type == "failure" and one.id not in apart]
+    told = {ident: one.text for one in known for ident in one.evidence}
+    for item in found:
+        if item.event is not None and item.event.id in told:
+            item.passage = f"{told[item.event.id]}{BETWEEN}{item.passage}"
 
 
 def _mark_unmerged(store: Store, scope: Scope, found: Sequence[Found]) -> None:
