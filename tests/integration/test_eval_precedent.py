@@ -23,8 +23,8 @@ def test_a_failure_has_a_precedent_when_an_earlier_session_solved_it(tmp_path: P
     done = run("eval", str(tmp_path), "--precedent", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["precedent"]["set"]
-    assert found["failures with a precedent"].endswith(" 6/12")  # three of four kinds are ever solved
-    assert found["solved, with one"].endswith(" 6/6")
-    assert found["solved, without"].endswith(" 3/6")
+    assert found["failures with a precedent"].endswith(" 8/15")  # four of five kinds are ever solved
+    assert found["solved, with one"].endswith(" 8/8")
+    assert found["solved, without"].endswith(" 4/7")
     assert found["prompts with a precedent"].endswith(" 1/3")
     assert "No experiment" in run("eval", str(tmp_path), "--precedent").stdout
