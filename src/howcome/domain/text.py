@@ -51,10 +51,10 @@ GENERIC_WORDS = frozenset(
     " started starting stay stayed stays still stood story strange stuck stuff suddenly suggest suggested suggests"
     " suppose supposed surely surprise taken takes taking talk talked tend themselves therefore though thought"
     " through throughout throw thrown thus till today together told took toward towards tried trouble trying turn"
-    " turned turns twice under unless unlike until upon used useful uses using usual usually various versus via vs wait wanted"
-    " wants wasn ways well went weren whatever whats whenever whether whole whose willing wish within without won"
-    " wonder wondering wonders word words worked working works worse worst worth wouldn write writing written wrote"
-    " yesterday yet".split()
+    " turned turns twice under unless unlike until upon used useful uses using usual usually various versus via vs wait"
+    " wanted wants wasn ways well went weren whatever whats whenever whether whole whose willing wish within without"
+    " won wonder wondering wonders word words worked working works worse worst worth wouldn write writing written"
+    " wrote yesterday yet".split()
 )
 """Words of any project's every day: they never make a question distinctive, however small the store."""
 

@@ -162,9 +162,8 @@ def answer(
     found = sorted(found, key=lambda item: -item.score)[: question.limit]
     if not question.by_session and not question.by_row:
         _later_first(store, found, wanted.then_ms)
-        exchanges.widen(found[:WIDE_ROWS])
-        exchanges.surround(found[: 0 if _is_narrowed(question) or required else WIDE_ROWS])
-        _tell_fixes(found, [item.memory for item in kept])
+        is_narrowed = bool(question.types or question.agent or question.subsystem or required)  # not all turns count
+        _say_more(exchanges, found, [item.memory for item in kept], is_narrowed=is_narrowed)
     if question.explained:
         from howcome.retrieve.explain import explain
 
@@ -172,9 +171,11 @@ def answer(
     return found
 
 
-def _is_narrowed(question: Question) -> bool:
-    """Whether some turns of a session are not wanted."""
-    return bool(question.types or question.agent or question.subsystem)
+def _say_more(exchanges: Exchanges, found: Sequence[Found], kept: Sequence[Memory], *, is_narrowed: bool) -> None:
+    """Lets the first rows say more, and what was settled around them, and what failed how it was mended."""
+    exchanges.widen(found[:WIDE_ROWS])
+    exchanges.surround([] if is_narrowed else found[:WIDE_ROWS])
+    _tell_fixes(found, kept)
 
 
 def _several(concepts: Sequence[str]) -> Sequence[str]:
