@@ -282,6 +282,24 @@ def test_what_is_pinned_is_said_however_much_is_newer(decided: Path) -> None:
     assert "review the tide tables" not in begun(decided, "another")
 
 
+@pytest.mark.parametrize(
+    ("said", "is_rule"),
+    [
+        ("We go with cents, because JSON has no decimals. Never use floats for money in this project.", True),
+        ("We go with cents, because JSON has no decimals. Never mind the floats in the old reports.", False),
+    ],
+)
+def test_an_order_that_follows_a_reason_is_a_rule(tmp_path: Path, store_folder: Path, said: str, is_rule: bool) -> None:
+    """Any sentence of the user's words may give it."""
+    assert not store_folder.exists()
+    talk = Claude("decided", cwd=CWD)
+    start = [talk.user("look at the cart"), talk.text("It rounds once.")]
+    write(tmp_path / "t" / "decided.jsonl", *start, talk.user(said), talk.text("Noted."))
+    assert run("import", str(tmp_path / "t")).returncode == 0
+    assert run("distil").returncode == 0
+    assert ("Keep to these:" in begun(tmp_path / "c.jsonl")) is is_rule
+
+
 def test_who_corrects_what_was_learnt_makes_no_rule_of_it(tmp_path: Path, store_folder: Path) -> None:
     """It is said where it fits, as before; what was kept by hand as a rule stays one when it is put right."""
     assert not store_folder.exists()

@@ -116,6 +116,17 @@ def test_the_failure_s_memory_names_the_command_that_helped(tmp_path: Path, stor
     assert "[mem-" in failing(TESTS, NO_MODULE)
 
 
+def test_what_was_mended_in_the_same_way_is_one_memory(tmp_path: Path, store_folder: Path) -> None:
+    """Whatever it said, and however often."""
+    assert store_folder
+    for number, said in ((1, "Found 1 error"), (2, "Found 4 errors"), (3, "Error: some checks failed")):
+        checked = earlier(number, ("tide lint", f"Exit code 1\n{said}"), ("tide lint --fix", ""), ("tide lint", ""))
+        kept(tmp_path, checked, name=str(number))
+    assert run("distil").returncode == 0
+    (memory,) = json.loads(run("memories", "--all-projects", "--json").stdout)["memories"]
+    assert memory["text"].endswith("It worked after `tide lint --fix`.")
+
+
 def test_the_viewer_s_list_says_after_what_it_worked(tmp_path: Path, store_folder: Path) -> None:
     """The command is no other way to run the failed one."""
     kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))

@@ -83,7 +83,7 @@ def test_what_gives_a_task_is_no_question(prompt: str) -> None:
     "prompt",
     [
         "can you add a test for the berth sensor?", "The gate is red. Could you move it?",
-        "hey can you look at the gate?", "please rename the gate",
+        "hey can you look at the gate?", "please rename the gate", "can we move it?",
     ],
 )  # fmt: skip
 def test_who_asks_for_work_asks_nothing_about_the_project(prompt: str) -> None:
@@ -92,7 +92,7 @@ def test_who_asks_for_work_asks_nothing_about_the_project(prompt: str) -> None:
 
 
 @pytest.mark.parametrize("prompt", [
-    "why can we not add a test?", "is the gate red?", "what can you tell me about it?", "can we use one lock for both?",
+    "why can we not add a test?", "is the gate red?", "what can you tell me about it?",
     "can you tell me which port the gate listens on?", "Why is the gate red? Please explain.",
     "could you explain why the cache is keyed by berth?",
 ])  # fmt: skip

@@ -254,7 +254,7 @@ class Briefing:
         if not said or "?" in said or len(said.split()) > MAX_RULE_WORDS:
             return False
         is_kept = memory.source == HAND and memory.type in RULE_TYPES and not self._is_correction(memory)
-        return is_kept or words.has(said, "rules") or (words.opens(said, "orders") and not words.opens(said, "dangles"))
+        return is_kept or words.has(said, "rules") or _orders(said)
 
     def _is_correction(self, memory: Memory) -> bool:
         """Whether somebody only put right what was learnt: that is as much of a rule as it was before."""
@@ -305,6 +305,14 @@ def _marked(lines: list[Line], unmerged: Unmerged) -> list[Line]:
     unmerged.mark([one for _, one in lines if one is not None])
     told = [(f"{text} ({on_branch(one.unmerged)})" if one and one.unmerged else text, one) for text, one in lines]
     return sorted(told, key=lambda line: bool(line[1] and line[1].unmerged))
+
+
+def _orders(said: str) -> bool:
+    """Whether a sentence begins as an order does that holds: "never …", but not "never mind"."""
+    from howcome.domain.sentences import sentences  # its patterns cost a session without such words 4 ms
+
+    told = (one.text for one in sentences(said, is_typed=True))
+    return any(words.opens(text, "orders") and not words.opens(text, "dangles") for text in told)
 
 
 def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:

@@ -36,8 +36,11 @@ def find(seen: Seen) -> list[Draft]:
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
-            text = f"`{one_line(str(ran[-1]), MAX_COMMAND_CHARS)}` failed: {said}. {text}"
-            found.append(Draft("failure", text, [failed.result], witnesses=[failed.call, action.call]))
+            shown = f"`{one_line(str(ran[-1]), MAX_COMMAND_CHARS)}` failed"
+            subject = f"{shown}. {text}"  # mended in the same way it is the same failure, whatever it said
+            witnesses = [failed.call, action.call]
+            text = f"{shown}: {said}. {text}"
+            found.append(Draft("failure", text, [failed.result], witnesses=witnesses, subject=subject))
     return found
 
 
