@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.builders import Claude, write
+from tests.builders import Claude, Shell, write
 from tests.integration.test_asking_the_past import CWD, told_of
 from tests.processes import ask, run
 
@@ -126,3 +126,20 @@ def test_the_first_rows_of_a_search_show_what_was_settled_around_them(tmp_path: 
     assert [(one["excerpt"], one["is_later"]) for one in first["around"]] == [(PROPOSED, True)]
     assert f"    then, agent: {PROPOSED}" in run(*question).stdout.splitlines()
     assert all(row["around"] == [] for row in ask(*question, "--type", "user_prompt")["results"])
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_nothing_is_settled_around_what_a_tool_printed(tmp_path: Path) -> None:
+    """Who looks for an error wants the error."""
+    shell = Shell("gate", cwd=CWD)
+    failed = shell.ran("gate open --slow", "Exit code 3\nGateStuckError: the chain is frozen at link 41")
+    talk = [
+        shell.user(FOUND[0]),
+        *failed,
+        shell.text("It is stuck."),
+        shell.user("any way around?"),
+        shell.text(PROPOSED),
+    ]
+    ask("import", write(tmp_path / "gate.jsonl", *talk))
+    first = ask("search", "--all-projects", "GateStuckError frozen link 41")["results"][0]
+    assert (first["type"], first["around"]) == ("tool_result", [])

@@ -50,7 +50,7 @@ after one more."""
 NEW_STRENGTH, REQUEST_STRENGTH, UNSTEMMED_STRENGTH = 0.13, 0.15, 0.12
 """How strong an exchange has to be for a question of a new session, for one that asks for work ("can you add …?"), and
 in another language than English, whose forms the index does not know: fewer words meet there. Of questions about a
-project .51 to .90 are told, of another project's prompts 1 in 40 (docs/evaluation.md, "Questions of a new
+project .49 to .89 are told, of another project's prompts 1 in 34 (docs/evaluation.md, "Questions of a new
 session")."""
 
 HOUR_MS = 3_600_000

@@ -105,8 +105,8 @@ class Exchanges:
         shown = list[str]()
         for row in found:
             shown.append(row.passage)
-            if row.event is None or row.exchange not in self._told_of:
-                continue
+            if row.event is None or row.exchange not in self._told_of or row.event.kind not in events.TURN_KINDS:
+                continue  # nothing is settled around what a tool printed
             for one in settled.of(place(row.event.row, row.exchange)):
                 text = cut(one.text, AROUND_CHARS)
                 if one.item.candidate.exchange != row.exchange and not any(text[:BEGUN_CHARS] in had for had in shown):

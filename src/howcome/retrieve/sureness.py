@@ -27,7 +27,7 @@ LEAST_MEANING = 0.45
 
 LEAST_STRENGTH = 0.12
 """Or how strong one row has to be, on the scale that prompts go by (`recall.rules`). By this 1 in 8 more questions of
-`samples/asked` passes, and 1 in 70 of another project's (docs/evaluation.md, "Sure and near")."""
+`samples/asked` passes, and 1 in 47 of another project's (docs/evaluation.md, "Sure and near")."""
 
 NEAR_STRENGTH, NEAR_ROWS = 0.08, 3
 """From here on a row may be shown as near: so are four in five of the right rows that are not sure, and a third of the
