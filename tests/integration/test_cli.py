@@ -270,8 +270,11 @@ def test_sessions_of_a_time_are_listed(asking: Shell) -> None:
 
 
 def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp_path: Path) -> None:
-    """Where none is of it that is said; a question of nothing else gets no row of another time, in any language."""
-    for day, said in enumerate(("The crane stops at the berth: a fuse.", "The crane, the crane! Its motor is hot.")):
+    """Where none is of it that is said. A question of nothing else leads to the sessions of that time."""
+    ships = "We ship Q4 of the lift, because Q8 does not fit."
+    for day, said in enumerate(
+        ("The crane stops at the berth: a fuse.", f"The crane, the crane! Its motor is hot. {ships}")
+    ):
         talk = Claude(f"c{day}", cwd=PROJECT, start=86_400 * day)
         write(tmp_path / f"c{day}.jsonl", talk.user("why does the crane stop?"), talk.text(said))
     assert shell("import", tmp_path).returncode == 0
@@ -281,6 +284,7 @@ def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp
     for day in days:
         assert shell.json(*asked, f"crane berth motor hot stop on {day}")["results"][0]["ts"].startswith(day)
     assert "None of these is of that time." in shell(*asked, "crane berth motor hot stop in January 2024").stdout
+    assert ships in shell.json(*asked, "Q4")["results"][0]["excerpt"]  # a name may look like a time
     for bare in (
         "what did I do yesterday",
         "letzte Woche",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.builders import Claude, Shell, write
@@ -113,3 +114,27 @@ def test_a_line_of_code_is_found_by_its_identifier(app: App) -> None:
     """It has to stand there as it is."""
     assert "FREE_BERTHS = 12" in found(app, '"FREE_BERTHS = 12"')[0].passage
     assert found(app, '"FREE_BERTHS = 13"') == []
+
+
+POD = "The pod `gauge_reader-worker` of the quay waits for its queue."
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("\u0924\u094d\u0930\u0941\u091f\u093f \u0938\u0902\u0926\u0947\u0936", ""),
+        ("\u0e01\u0e34\u0e19\u0e2b\u0e19\u0e48\u0e27\u0e22", ""),
+        (POD, '"gauge_reader-worker"'), (POD, "gauge_reader-worker\nqueue"),
+    ],
+    ids=["Hindi", "Thai", "a name with both marks", "such a name in a list"],
+)  # fmt: skip
+def test_words_that_no_other_rule_knows_are_found_as_they_stand(tmp_path: Path, said: str, asked: str) -> None:
+    """Between quotes, and in a list."""
+    talk = Claude("talk", cwd=CWD)
+    write(tmp_path / "t" / "talk.jsonl", talk.user("what is it?"), talk.text(said), *talk.conversation(4))
+    with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as opened:
+        for file in named_transcripts([str(tmp_path / "t")]):
+            opened.ingest.file(file)
+        opened.index.catch_up()
+        wanted: str | list[str] = asked.split("\n") if "\n" in asked else (asked or f'"{said}"')
+        assert said in found(opened, wanted)[0].passage

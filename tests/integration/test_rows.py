@@ -73,6 +73,9 @@ def test_what_is_near_is_shown_as_such() -> None:
     assert shown.startswith(WHY)
     assert " near " in shown
     assert "Nothing surely answers that" in shown
+    assert "leave out --since" in run("search", "--all-projects", "--since", "1y", question).stdout
+    few = ask("search", "--all-projects", "--limit", "1", question)
+    assert (few["results"], len(few["nearest"])) == ([], 1)
 
 
 def test_a_slip_in_a_short_question_finds_what_was_meant() -> None:

@@ -90,6 +90,19 @@ def test_what_is_said_later_settles_nothing_yet(tmp_path: Path) -> None:
         assert PROPOSED not in before
 
 
+@pytest.mark.parametrize("answer", ["no, that is wrong", "undo that", "forget it, too expensive", "non"])
+def test_what_the_user_turned_down_is_not_told(tmp_path: Path, answer: str) -> None:
+    """However little else there is; what they said instead is."""
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), (answer, "I took it out again.")])
+    assert PROPOSED not in told_of(tmp_path, ASKED)
+
+
+def test_a_no_that_agrees_turns_nothing_down(tmp_path: Path) -> None:
+    """As in "no problem"."""
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), ("no problem, go on", "Done.")])
+    assert PROPOSED in told_of(tmp_path, ASKED)
+
+
 @pytest.mark.parametrize("where", ["with the question", "after it"])
 def test_a_paste_settles_nothing(tmp_path: Path, where: str) -> None:
     """Its sentences are long, and are nobody's words."""
@@ -126,6 +139,31 @@ def test_the_first_rows_of_a_search_show_what_was_settled_around_them(tmp_path: 
     assert [(one["excerpt"], one["is_later"]) for one in first["around"]] == [(PROPOSED, True)]
     assert f"    then, agent: {PROPOSED}" in run(*question).stdout.splitlines()
     assert all(row["around"] == [] for row in ask(*question, "--type", "user_prompt")["results"])
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_a_search_may_begin_between_a_prompt_and_its_answer(tmp_path: Path) -> None:
+    """Then the answer is found, and what was said before is not shown."""
+    write_talk(tmp_path, [("what would help?", PROPOSED), FOUND, ("any way around the ice?", OTHERS[0])])
+    ask("import", tmp_path / "t" / "gate.jsonl")
+    answered = ask("search", "--all-projects", "how slow is the sluice gate")["results"][0]["ts"]
+    first = ask("search", "--all-projects", "ninety seconds thick ice", "--since", answered)["results"][0]
+    assert FOUND[1] in first["excerpt"]
+    assert PROPOSED not in [one["excerpt"] for one in first["around"]]
+
+
+@pytest.mark.usefixtures("store_folder")
+def test_what_somebody_called_wrong_is_not_shown_around_a_row(tmp_path: Path) -> None:
+    """Nor is any of its exchange."""
+    wish = "We take a motor for each end of the chain, because one of them alone needs ninety seconds in the ice."
+    write_talk(tmp_path, [FOUND, (wish, "Noted."), ("now the page of the dog", "It has a picture.")])
+    ask("import", tmp_path / "t" / "gate.jsonl")
+    assert run("distil").returncode == 0
+    question = ("search", "--all-projects", "how slow is the sluice gate")
+    assert wish in [one["excerpt"] for one in ask(*question)["results"][0]["around"]]
+    (memory,) = ask("memories", "--all-projects")["memories"]
+    assert run("forget", "--wrong", memory["id"]).returncode == 0
+    assert wish not in [one["excerpt"] for row in ask(*question)["results"] for one in row["around"]]
 
 
 @pytest.mark.usefixtures("store_folder")

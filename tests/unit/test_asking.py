@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from howcome.domain.answering import MAX_WORDS, asked_of_past, is_chore, is_question, is_request
+from howcome.domain.candidates import without_frame
 from howcome.domain.stored import Found
 from howcome.recall.rules import is_new_question
 from howcome.retrieve.sureness import nearest
@@ -122,3 +123,10 @@ def test_of_what_is_near_a_few_rows_are_left() -> None:
     """The best, and none that is hardly about the question."""
     rows = [Found(score / 10, {}, "", strength=strength) for score, strength in enumerate([0.1, 0.1, 0.1, 0.01, 0.1])]
     assert [(row.score, row.is_near) for row in nearest(rows)] == [(0.4, True), (0.2, True), (0.1, True)]
+
+
+def test_words_that_somebody_wrote_are_no_frame() -> None:
+    """Whoever keeps a memory by hand may write as howcome does."""
+    by_hand = "The user refused the banner. Then: deploy. Instead: nothing"
+    assert without_frame(by_hand) == by_hand
+    assert "refused" not in without_frame("The user refused `rm`: “no, keep it”. Instead: `ls`")

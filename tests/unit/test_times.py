@@ -223,3 +223,9 @@ def test_a_persons_days_begin_where_the_person_is(monkeypatch: pytest.MonkeyPatc
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+@pytest.mark.parametrize("text", ["el tamaño pasado a la función", "o plano passado ao cliente", "el daño pasado"])
+def test_a_time_is_no_part_of_a_word(text: str) -> None:
+    """As a year is one of "tamaño"."""
+    assert spans(text, NOW) == []

@@ -125,7 +125,7 @@ def _answers(
 def _in_time(app: App, question: Question, found: list[Found]) -> tuple[list[Found], bool, list[str]]:
     """For a question that speaks of one time: answers of that time first, and what lists its sessions.
 
-    A question that asks nothing else (the second of what is returned) is answered by nothing of another time.
+    Where a question asks nothing else (the second of what is returned) and nothing is found, that list answers it.
     """
     asked, now, ahead = " ".join(question.concepts)[:200], now_ms(), ahead_of_utc_ms(now_ms())
     spoken = spans(asked, now + ahead)
@@ -135,7 +135,7 @@ def _in_time(app: App, question: Question, found: list[Found]) -> tuple[list[Fou
     inside = [one for one in found if since_ms <= _ts_ms(one) + ahead < (before_ms or now + ahead + 1)]
     rest = words.rest_of(words.telling(without(asked, now + ahead), asked), "recalls", "hints", "asking")
     is_time_only = not app.search.has_words(rest)
-    others = [] if is_time_only else [one for one in found if one not in inside]
+    others = [one for one in found if one not in inside]
     before = f" --before {iso_day(before_ms)}" if before_ms is not None else ""
     notes = [f"The sessions of that time: howcome timeline --since {iso_day(since_ms)}{before}"]
     return [*inside, *others], is_time_only, ["None of these is of that time."] * (others != [] == inside) + notes

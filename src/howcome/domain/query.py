@@ -101,7 +101,7 @@ _CALL = late(r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d")
 _PLACE = late(r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b")
 _PHRASE = late(r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)")
 _WORD = late(r"[\w'’./-]+|[,;:?!()\n—]")  # noqa: RUF001 - an apostrophe as people type it
-_NEEDED = late(r"\w+")
+_IDENTIFIER = late(r"(?<![\w-])\w*[^\W_]_+[^\W_]\w*(?![\w-])")
 _SENTENCE = late(r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?")
 _LOGGED = late(
     r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "
@@ -228,13 +228,14 @@ def phrases_in(text: str) -> list[str]:
 
 
 def needed_words(text: str, *, is_phrase: bool = False) -> str:
-    """What any index has of words that must be there: without marks, an identifier as one word (`FREE_FROM`).
+    """What any index has of words that must be there: an identifier (`FREE_FROM`) as one word.
 
     Of a phrase with identifiers these are enough: code is indexed by them alone, and it has to be there verbatim.
     """
-    words = _NEEDED.findall(text.lower())
-    names = [word for word in words if "_" in word.strip("_")] if is_phrase else []
-    return " ".join(names or words).replace("_", "")
+    names = _IDENTIFIER.findall(text)
+    if is_phrase and names:
+        return " ".join(names).replace("_", "")
+    return _IDENTIFIER.sub(lambda name: name[0].replace("_", ""), text)
 
 
 def plain_words(text: str) -> str:

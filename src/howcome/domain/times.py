@@ -244,7 +244,8 @@ def _may_speak_of_time(text: str) -> bool:
 
 def _in_english(text: str) -> str:
     for word, meaning in sorted(_FIXED.items(), key=lambda pair: -len(pair[0])):
-        text = text.replace(word, f" {meaning} ")
+        if word in text:  # of Chinese and Japanese nothing stands between two words
+            text = re.sub(word if word >= "\u2e80" else rf"(?<!\w){re.escape(word)}(?!\w)", f" {meaning} ", text)
     return _LETTERS.sub(lambda word: _MEANINGS.get(word[0], word[0]), text)
 
 

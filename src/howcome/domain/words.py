@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
-    "turns", "starts", "onto", "small", "undoes", "rejects", "asks", "requests", "stops", "directs", "fades",
+    "turns", "starts", "onto", "small", "undoes", "rejects", "concedes", "asks", "requests", "stops", "directs",
+    "fades",
 )  # fmt: skip
 """What each list is for.
 
@@ -30,13 +31,14 @@ confirms: it says yes; retracts: it takes back what was said; open: begun so, it
 anywhere, unless something denies it. joins: what of blames only joins two statements. chores: a prompt of nothing
 else asks for a step of the day. recalls: a prompt with one asks about the past, hints: if it is a question; asking:
 words of such a question that say nothing of its subject; asks: a sentence that begins so is a question; requests: it
-asks somebody to do something; rejects: it turns down what was said before. rules: the user wants something kept to,
-orders: if the words begin so. What follows one of swaps or leaves is what somebody turns away from, and what stands
-between one of starts and one of onto after one of turns; small: words of such a sentence that name nothing. undoes:
-what was done last is to be taken back. stops: words that say nothing of a subject, left out of what is searched for in
-a text of that language (English has `domain/text.STOP_WORDS`; its own are those of other languages that mean something
-else in English or code, and tell no language). directs: who says so wants something, or says what not to do; in most
-languages they are among the reasons. fades: a sentence with one is of the day, or supposes something.
+asks somebody to do something; rejects: it turns down what was said before, but for those that begin with one of
+concedes ("no problem"). rules: the user wants something kept to, orders: if the words begin so. What follows one of
+swaps or leaves is what somebody turns away from, and what stands between one of starts and one of onto after one of
+turns; small: words of such a sentence that name nothing. undoes: what was done last is to be taken back. stops: words
+that say nothing of a subject, left out of what is searched for in a text of that language (English has
+`domain/text.STOP_WORDS`; its own are those of other languages that mean something else in English or code, and tell no
+language). directs: who says so wants something, or says what not to do; in most languages they are among the reasons.
+fades: a sentence with one is of the day, or supposes something.
 """
 
 MAX_PHRASE_WORDS = 6

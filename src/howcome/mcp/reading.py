@@ -103,7 +103,7 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     lines = []
     for view in views:
         hit = line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars))
-        lines.append(joined([hit, *(line("  ", shorten(told, HIT_AROUND_CHARS)) for told in around_lines(view)[:1])]))
+        lines.append(joined([hit, *(line("  ", shorten(told, HIT_AROUND_CHARS)) for told in around_lines(view, 1))]))
     head = only_near(narrowed, hints) if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
     head += " Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"

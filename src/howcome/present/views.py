@@ -135,9 +135,9 @@ def _around_view(found: StoredEvent, item: Found) -> list[View]:
     ]  # fmt: skip
 
 
-def around_lines(view: View) -> list[str]:
-    """What was settled around a hit, a line each, in the order in which it was said: "then, user: …"."""
-    told = sorted(view.get("around", ()), key=lambda one: one["ts"] or "")
+def around_lines(view: View, most: int | None = None) -> list[str]:
+    """What was settled around a hit (at most so many lines), in the order in which it was said: "then, user: …"."""
+    told = sorted(view.get("around", ())[:most], key=lambda one: one["ts"] or "")
     return [f"{'then' if one['is_later'] else 'before'}, {_WHO[one['type']]}: {one['excerpt']}" for one in told]
 
 

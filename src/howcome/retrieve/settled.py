@@ -72,10 +72,10 @@ class Surroundings:
         """The sentences of an exchange and those around it, those first that settle most; none of turns (rows) that are
         `known`, no passing remarks, and no short ones that say neither a name nor a reason.
         """  # noqa: D205 - one sentence
-        rows, agreed = self._around(item.candidate.exchange)
+        rows, agreed, refused = self._around(item.candidate.exchange)
         gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
         places = [item, *(place(row, row) for row in rows if row not in gone)]
-        for one in self._ordered(places, known, agreed):
+        for one in self._ordered(places, known, agreed, refused):
             is_long = len(one.text) >= LEAST_CHARS or is_telling(one.text)
             if is_long and passing(one.text.lower()) < HEAD:
                 yield one
@@ -92,18 +92,25 @@ class Surroundings:
         kept = [turn for turn in kept if not turn.excerpt.startswith("/")]  # typed to the client
         return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
 
-    def _around(self, exchange: int) -> tuple[list[int], set[int]]:
-        """The prompts (rows) around an exchange's, and which of all these the user went on from in a few words."""
+    def _around(self, exchange: int) -> tuple[list[int], set[int], set[int]]:
+        """The prompts (rows) around an exchange's; of all these those after which the user agreed, or refused."""
         near = self._store.sessions.prompts_around(exchange, AROUND + 1)
-        prompts = self._store.log.events([exchange, *near]).values()
-        order = sorted(filter(self._is_in_time, prompts), key=lambda prompt: (prompt.order_ms, prompt.row))
+        prompts = list(self._store.log.events([exchange, *near]).values())
+        prompts = [prompt for prompt in prompts if prompt.row == exchange or self._is_in_time(prompt)]
+        order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
         agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
+        refused = {prompt.row for prompt, after in pairwise(order) if _rejects(after.excerpt)}
         rows = [prompt.row for prompt in order]
         found = rows.index(exchange)
-        return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], agreed
+        return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], agreed, refused
 
-    def _ordered(self, places: Sequence[Ranked], known: AbstractSet[int], agreed: AbstractSet[int]) -> list[Settled]:
-        """The sentences of some exchanges of one project; the first of the exchanges is the one that was found."""
+    def _ordered(
+        self, places: Sequence[Ranked], known: AbstractSet[int], agreed: AbstractSet[int], refused: AbstractSet[int]
+    ) -> list[Settled]:
+        """The sentences of some exchanges of one project; the first of the exchanges is the one that was found.
+
+        What the agent said before the user refused is left out.
+        """
         found: list[tuple[float, Settled]] = []
         about, project = frozenset[str](), ""
         for at in places:
@@ -113,7 +120,8 @@ class Surroundings:
                 about, project = self._terms(turns), turns[0].project if turns else ""
             if any(turn.project != project or turn.row in known for turn in turns) or not self._fits(turns, about):
                 continue
-            for turn, text in by_weight(turns, self._weights, with_documents=True):
+            told = [turn for turn in turns if turn.kind == USER_PROMPT or at.candidate.exchange not in refused]
+            for turn, text in by_weight(told, self._weights, with_documents=True):
                 is_vouched = turn.kind == USER_PROMPT or at.candidate.exchange in agreed
                 worth = share_of(text.lower(), self._weights) + HERE * is_here
                 if not _is_paste(turn):
@@ -185,4 +193,9 @@ def _is_paste(turn: StoredEvent) -> bool:
 def _agrees(prompt: str) -> bool:
     """Whether a prompt takes up what was said before it, or passes over it: a few words, no question, no "no"."""
     is_brief = words.count(prompt) <= BRIEF_WORDS and not prompt.startswith("/")
-    return is_brief and not any(mark in prompt for mark in QUESTION_MARKS) and not words.opens(prompt, "rejects")
+    return is_brief and not any(mark in prompt for mark in QUESTION_MARKS) and not _rejects(prompt)
+
+
+def _rejects(prompt: str) -> bool:
+    """Whether a prompt begins with a "no" that is none to "no problem, go on"."""
+    return words.opens(prompt, "rejects") and not words.opens(prompt, "concedes")
