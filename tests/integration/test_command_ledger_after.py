@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.builders import Shell, write
 from tests.integration.test_command_ledger import PROJECT, earlier, failing, kept
-from tests.processes import run
+from tests.processes import answer_of, hook, payload, run
 
 from howcome.domain.stored import Scope
 from howcome.recall.failing import failing as failing_commands
@@ -114,6 +114,28 @@ def test_the_failure_s_memory_names_the_command_that_helped(tmp_path: Path, stor
     assert text in run("search", "No module named gauges", "--all-projects").stdout
     assert text in run("search", "what fixed the missing gauges module", "--all-projects").stdout
     assert "[mem-" in failing(TESTS, NO_MODULE)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_told"),
+    [
+        ("pytest says ModuleNotFoundError: No module named 'gauges', fix it", True),
+        ("pytest says ModuleNotFoundError: No module named 'tables', fix it", False),
+        ("is there no module named gauges?", False),
+    ],
+)
+def test_a_prompt_with_the_same_error_is_told_what_helped(
+    tmp_path: Path, store_folder: Path, prompt: str, is_told: bool
+) -> None:
+    """The commands alone; `why` says the same."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))
+    assert run("distil").returncode == 0
+    event = "UserPromptSubmit"
+    answer = answer_of(event, hook(event, payload(event, tmp_path / "now.jsonl", "now", prompt=prompt)))
+    line = f"`{TESTS}` failed here; it worked after `{SYNC}`."
+    assert (answer is not None and line in str(answer["additionalContext"])) is is_told
+    assert (line in run("why", "--all-projects").stdout) is is_told
 
 
 def test_what_was_mended_in_the_same_way_is_one_memory(tmp_path: Path, store_folder: Path) -> None:

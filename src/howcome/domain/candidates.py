@@ -74,11 +74,19 @@ def reverted(text: str) -> str:
     return text.removeprefix(memories.REVERTED).partition("”")[0] if text.startswith(memories.REVERTED) else ""
 
 
-def failed_and_worked(text: str) -> tuple[str, str]:
-    """The commands of a memory of a command that failed and the one that worked, without what was complained of."""
-    failed, mark, rest = text.partition("` failed: ")
-    worked = rest.removesuffix("` worked.").rpartition(". `")[2] if mark and rest.endswith("` worked.") else ""
-    return (failed.removeprefix("`"), worked) if worked else ("", "")
+_FAILED = late(r"`(.+?)` failed: (.*)\. (?:`(.+)` worked|It worked after `(.+)`)\.", re.DOTALL)
+
+
+def failed_and_worked(text: str) -> tuple[str, str, str]:
+    """The commands of a memory of a failed one: that, the other one that worked, or the one after which it worked."""
+    found = _FAILED.fullmatch(text)
+    return (found[1], found[3] or "", found[4] or "") if found else ("", "", "")
+
+
+def complaint_of(text: str) -> str:
+    """What a failed command complained of, in the memory of it; "" in every other."""
+    found = _FAILED.fullmatch(text)
+    return found[2] if found else ""
 
 
 MIN_HELD_CHARS = 12

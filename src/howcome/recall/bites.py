@@ -228,7 +228,9 @@ def of_failure(text: str, sessions: int) -> str:
     """What a memory of a failed command says, without the words of the tool (nobody vouches for them); "" of others."""
     from howcome.domain.candidates import failed_and_worked
 
-    failed, worked = failed_and_worked(text)
-    times = f"`{failed}` failed in {sessions} sessions;"
+    failed, worked, before = failed_and_worked(text)
+    times = f"`{failed}` failed {f'in {sessions} sessions' if sessions > 1 else 'here'};"
+    if before:
+        return f"{times} it worked after `{before}`."
     is_wrapped = failed.partition(" ")[2] == worked
     return (f"{times} run `{worked}` directly." if is_wrapped else f"{times} `{worked}` then worked.") if worked else ""

@@ -10,7 +10,7 @@ from howcome.domain.answering import asked_of_past
 from howcome.domain.events import PUSHED_ORIGINS, TOOL_CALL, USER_PROMPT
 from howcome.domain.memories import OPEN as OPEN_STATUS
 from howcome.domain.stored import Filter, Scope, StoredEvent
-from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, OWN, PROMPT, RULES, UNLIKELY
+from howcome.domain.verdicts import AGENT, BEST, BRIEFING, MANIFEST, OWN, RULES, UNLIKELY
 from howcome.recall.bites import Bites, line_of, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.gate import SPEAK
@@ -107,7 +107,7 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     """  # noqa: D205 - one sentence
     said = [row for row, _, rule in one.considered if not rule]
     memories = store.memories.by_row([-row for row in said if row < 0]).values()
-    found = {memory.id: with_later(memory, _of_memory(store, one, memory)) for memory in memories}
+    found = {memory.id: with_later(memory, _of_memory(store, memory)) for memory in memories}
     events = store.log.events([row for row in said if row > 0], with_text=True)
     bites = _bites(store, one, asked, found.values(), events.values()) if asked and events else {}
     for row, event in events.items():
@@ -116,9 +116,9 @@ def words_said(store: Store, one: PastVerdict, asked: str) -> dict[str, str]:
     return found
 
 
-def _of_memory(store: Store, one: PastVerdict, memory: Memory) -> str:
-    """What a memory says: as a briefing of a failed command only the commands."""
-    if one.hook == PROMPT or memory.type != "failure" or memory.origin in PUSHED_ORIGINS:
+def _of_memory(store: Store, memory: Memory) -> str:
+    """What a memory says: of a failed command only the commands."""
+    if memory.type != "failure" or memory.origin in PUSHED_ORIGINS:
         return of_memory(memory.text)
     told = store.candidates.told_of([memory.key]).get(memory.key)
     return of_failure(memory.text, told.sessions if told is not None else 1)

@@ -25,6 +25,7 @@ from howcome.recall.gate import (
     rule_of,
     worth_saying,
 )
+from howcome.recall.pasted import mended
 from howcome.recall.rules import Before, is_new_question
 from howcome.retrieve.branches import Unmerged
 from howcome.retrieve.memories import latest, search_memories
@@ -196,7 +197,7 @@ def _in_bites(
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
             verdict.hold(row, rule)
         return verdict.held(rule).said
-    said: list[Reminder] = []
+    said = mended(store, before, found.told)
     for reminder in kept:
         if rule := before.holds(reminder, verdict.asked, now_ms):
             verdict.hold(row_of(reminder), rule)

@@ -76,7 +76,7 @@ class Before:
         self, store: Store, settings: Settings, prompt: str, session: str, wanted: Filter, *, is_asked: bool
     ) -> None:
         self._store, self._settings, self.session, self._before_ms = store, settings, session, wanted.before_ms
-        self.prompt, self.is_asked = prompt, is_asked
+        self.prompt, self.is_asked, self.wanted = prompt, is_asked, wanted
 
     def holds_prompt(self) -> str:
         """The first rule that holds everything back; ""."""
