@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from howcome.domain.candidates import complaint_of
+from howcome.domain.commands import MASK
 from howcome.domain.events import PUSHED_ORIGINS
 from howcome.domain.memories import OPEN, RULES, MemoryFilter
 from howcome.domain.query import errors_in
@@ -36,6 +37,7 @@ def mended(store: Store, before: Before, told: AbstractSet[int]) -> list[Reminde
         if memory.row in told or len(terms) < MIN_TERMS or not terms <= said or memory.origin in PUSHED_ORIGINS:
             continue
         counts = store.candidates.told_of([memory.key]).get(memory.key)
-        if text := of_failure(memory.text, counts.sessions if counts is not None else 1):
+        text = of_failure(memory.text, counts.sessions if counts is not None else 1)
+        if text and "…" not in text and MASK not in text:  # what is cut, or was a secret, runs nowhere
             return [Reminder(None, 1.0, [(memory.type, text)], [memory.row], memory)]
     return []
