@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
 from math import log
 from typing import NamedTuple
 
@@ -108,8 +107,8 @@ def _share(older: Stand, parting: Parting, around: frozenset[str], counts: Count
 
 def partings(text: str) -> Iterator[Parting]:
     """What the sentences of a text turn away from; what is asked turns away from nothing."""
-    stops, sentences = words.stops_of(text), _SENTENCE_END.split(text.lower().replace("\u2019", "'"))
-    for sentence, following in zip_longest(sentences, sentences[1:], fillvalue=""):
+    stops = words.stops_of(text)
+    for sentence in _SENTENCE_END.split(text.lower().replace("\u2019", "'")):
         for clause in () if sentence.rstrip().endswith("?") else _CLAUSE_END.split(sentence):
             turned = min(words.ends(clause, "turns"), default=len(clause))
             onto = max(words.ends(clause, "onto"), default=0)
@@ -118,12 +117,11 @@ def partings(text: str) -> Iterator[Parting]:
             for end in (*swaps, *words.ends(clause, "leaves"), *starts):
                 left = next(_runs(_RUN_END.split(clause[end:].lstrip(), maxsplit=1)[0], stops), frozenset[str]())
                 why = min((one for one in words.ends(clause, "joins") if one > end), default=len(clause))
-                said = sentence.replace(clause[why:], "")  # a reason is of the new choice, not of the matter
-                said = said if left < {*_stems(said, stops)} else f"{sentence} {following}"
-                beside = _runs(clause[:end] if end in swaps else said, stops)
-                if 0 < len(left) <= MAX_LEFT:
-                    runs = [run for run in beside if not run & left]
-                    yield Parting(left, frozenset(_stems(said, stops)), runs, SWAP if end in swaps else "")
+                for said in dict.fromkeys((sentence.replace(clause[why:], ""), sentence)):  # a reason may be of either
+                    beside = _runs(clause[:end] if end in swaps else said, stops)
+                    if 0 < len(left) <= MAX_LEFT:
+                        runs = [run for run in beside if not run & left]
+                        yield Parting(left, frozenset(_stems(said, stops)), runs, SWAP if end in swaps else "")
 
 
 def _runs(text: str, stops: frozenset[str]) -> Iterator[frozenset[str]]:
