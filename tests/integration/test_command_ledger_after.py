@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.builders import Shell, write
@@ -15,7 +16,7 @@ from howcome.recall.failing import failing as failing_commands
 from howcome.store.sqlite import SqliteStore
 
 NO_MODULE = "Exit code 2\nModuleNotFoundError: No module named 'gauges'\n1 error in 0.12s"
-TESTS, SYNC = "python -m pytest -q", "uv sync --extra tide"
+TESTS, SYNC, PIP = "python -m pytest -q", "uv sync --extra tide", "python -m pip install gauges"
 
 
 @pytest.mark.parametrize(
@@ -26,8 +27,10 @@ TESTS, SYNC = "python -m pytest -q", "uv sync --extra tide"
             TESTS,
             NO_MODULE,
             ("git status", "mkdir -p out", f"{SYNC} 2>&1 | tail -3", "ls", f"{TESTS} 2>&1"),
-            "mkdir -p out",
+            SYNC,
         ),
+        (TESTS, NO_MODULE, (SYNC, "tide setup", SYNC, f"{TESTS} 2>&1 | tail", TESTS), SYNC),
+        (TESTS, NO_MODULE, ("python -m pip install gauges", "pytest tests/test_update.py", TESTS), PIP),
         (TESTS, NO_MODULE, (f"{SYNC} 2>&1 | tail -3", 'python -c "import gauges"', TESTS), SYNC),
         (
             "tide up",
@@ -43,12 +46,21 @@ TESTS, SYNC = "python -m pytest -q", "uv sync --extra tide"
             "sudo apt-get install -y gcc",
         ),
     ],
-    ids=["one", "the sure one", "only one, piped", "in one line", "node", "rust"],
+    ids=[
+        "one",
+        "only one prepares",
+        "the last that ran",
+        "a module that installs",
+        "piped",
+        "in one line",
+        "node",
+        "rust",
+    ],
 )
 def test_the_command_that_made_the_same_one_work_is_said(
     failed: str, error: str, between: tuple[str, ...], fix: str, tmp_path: Path, store_folder: Path
 ) -> None:
-    """What looks only is left out; a pipe hides whether a command worked, so another one counts before it."""
+    """Only what is known to prepare others counts, also where a pipe hides whether it worked."""
     assert store_folder
     kept(tmp_path, earlier(1, (failed, error), *((command, "") for command in between)))
     last = "last on 2026-03-02"
@@ -70,22 +82,100 @@ def test_another_module_is_another_failure(tmp_path: Path, store_folder: Path) -
 @pytest.mark.parametrize(
     "between",
     [
-        ("tide pull", "tide fill", "tide moor"),
+        ("tide sync", "tide setup", "tide init"),
         ("ls", "git status", "sed -n 1,5p gauge.py", "npm run test", "key-add -l"),
         (SYNC, "sed -i s/a/b/ gauge.py"),
         (SYNC, "cat > gauge.py <<'END'\na\nEND"),
         ("git stash",),
         (SYNC, "echo a >> gauge.py"),
+        ("rm -rf build", "kill -9 48213", "tide clean", "curl -s localhost:8080/health", "psql -c 'select 1'"),
+        ("tide up --force", "sudo tide update --hard", "tide install --dry-run", "tide db drop init"),
+        ("npm start &",),
+        (f"echo y | {SYNC}",),
+        (f"{TESTS} 2>&1 | tail -3",),
+        (SYNC, "cp /tmp/gauge.py gauge.py"),
+        (SYNC, "sort gauges > gauge.py"),
+        (SYNC, "awk -i inplace '{print}' gauge.py"),
+        (SYNC, "python -c \"import pathlib; pathlib.Path('g.py').write_text('a')\""),
+        (SYNC, "git -C /home/mara/harbour pull"),
     ],
-    ids=["three", "only looks", "sed", "here-document", "another version", "appended"],
+    ids=[
+        "three",
+        "only looks",
+        "sed",
+        "here-document",
+        "another version",
+        "appended",
+        "prepares nothing",
+        "removes",
+        "background",
+        "behind a pipe",
+        "itself",
+        "copied",
+        "written",
+        "awk",
+        "inline code",
+        "pulled",
+    ],
 )
 def test_nothing_is_said_where_nobody_knows_what_helped(
     between: tuple[str, ...], tmp_path: Path, store_folder: Path
 ) -> None:
-    """More than two commands, none that changes anything, or a change of a file."""
+    """More than two commands, none that is known to prepare others, or a change of a file."""
     assert store_folder
     kept(tmp_path, earlier(1, (TESTS, NO_MODULE), *((command, "") for command in between), (TESTS, "")))
     assert failing(TESTS, NO_MODULE) == ""
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "failure"),
+    [
+        ("mcp__notes__write", {"path": "gauge.py"}, ""),
+        ("Task", {"prompt": "mend it"}, ""),
+        ("Bash", {"command": "sed -i s/a/b/ gauge.py && tide lint"}, "Exit code 1\nFound 1 error."),
+        ("Bash", {"command": "tide start", "run_in_background": True}, ""),
+    ],
+)
+def test_what_may_have_changed_a_file_or_still_runs_leaves_it_open(
+    tool: str, given: dict[str, Any], failure: str, tmp_path: Path, store_folder: Path
+) -> None:
+    """Also in a line that failed; a tool that only reads is none of these."""
+    assert store_folder
+    for number, (name, values, said) in enumerate((("Grep", {"pattern": "a"}, ""), (tool, given, failure))):
+        talk = Shell(f"earlier-{number}", start=100 * number)
+        call, result = talk.call(name, "toolu_it", **values), talk.result("toolu_it", said, is_error=bool(said))
+        ready = [] if "run_in_background" in values else talk.ran(SYNC)
+        command = f"{TESTS} {'ab'[number]}"
+        told = [talk.user("look"), *talk.ran(command, NO_MODULE), *ready, call, result, *talk.ran(command)]
+        kept(tmp_path, told, name=name)
+    store = SqliteStore(str(store_folder))
+    fixes = {one.command: one.fix for one in failing_commands(store, Scope.everything(), 9)}
+    assert (fixes[f"{TESTS} a"], fixes[f"{TESTS} b"]) == (SYNC, "")
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "next_error"),
+    [
+        ("E       AssertionError: assert 404 == 200", "E       AssertionError: assert 3 == 4"),
+        ("make: *** [Makefile:12: test] Error 2", "make: *** [Makefile:40: test] Error 1"),
+        ("npm ERR! code ELIFECYCLE", "npm ERR! code ELIFECYCLE"),
+        ("error: Recipe `test` failed on line 12 with exit code 1", ""),
+        ("running tests", ""),
+        ("error: 3 failed", "error: 2 failed"),
+        ("Error 1", ""),
+        ("error: no gauge 7", "error: no gauge 8"),
+    ],
+)
+def test_a_complaint_that_does_not_say_what_is_wrong_is_another_each_time(
+    error: str, next_error: str, tmp_path: Path, store_folder: Path
+) -> None:
+    """So is one with another number, unless it counts what it found."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, f"Exit code 1\n{error}"), (SYNC, ""), (TESTS, "")))
+    assert failing(TESTS, f"Exit code 1\n{next_error or error}") == ""
+    kept(tmp_path, earlier(2, ("tide lint", "Exit code 1\nFound 4 errors."), (SYNC, ""), ("tide lint", "")), name="b")
+    assert failing("tide lint", "Exit code 1\nFound 9 errors.", "second")
 
 
 def test_what_did_not_help_is_not_said(tmp_path: Path, store_folder: Path) -> None:

@@ -37,7 +37,7 @@ def session(number: int) -> list[Record]:
             command="python -m crane",
             fails=f"Exit code 1\nModuleNotFoundError: No module named 'tides{number}'",
         ),
-        *talk.did("Bash", command="pump fill"),
+        *talk.did("Bash", command="pump sync"),
         *talk.did("Bash", command="python -m crane"),
         *talk.did("Skill", skill="moor", fails="Unknown skill: moor"),
     ]
@@ -80,14 +80,14 @@ def test_each_class_has_the_fix_that_worked() -> None:
     The client's words are no class. Advice that the message gives is said with what it leaves out.
     """
     without = "do not call it with `moor`, which never worked"
-    fixes = ["`Read` the file first", without, "run `pump fill` first", "leave out `--every`"]
+    fixes = ["`Read` the file first", without, "run `pump sync` first", "leave out `--every`"]
     assert [one["fix"] for one in found()["failures"]] == fixes
     assert found()["without_fix"] == 3
     classes = {one["name"]: one for one in found("--all")["failures"]}
     assert {name: (one["size"], one["sessions"], one["solved"], one["fix"]) for name, one in classes.items()} == {
         "Edit: File has not been read yet. Read it first.": (3, 3, 3, "`Read` the file first"),
         "tide: error: unexpected argument '--every' found": (3, 3, 3, "leave out `--every`"),
-        "python: ModuleNotFoundError: No module named …": (3, 3, 3, "run `pump fill` first"),
+        "python: ModuleNotFoundError: No module named …": (3, 3, 3, "run `pump sync` first"),
         "make lint: error: … unused imports found in berths": (3, 3, 3, None),
         "Skill: Unknown skill: moor": (3, 3, 0, without),
         "Agent: pilot was interrupted by the harbour": (3, 3, 1, None),

@@ -48,7 +48,7 @@ MASK = "[redacted:"
 """What a secret was replaced by begins with it: no command with one runs."""
 
 NAME_WORDS = 3
-_OPERATORS = ";&|()<>\n"
+_OPERATORS, _PIPES = ";&|()<>\n", ("|", "|&")
 _COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)
 _DESCRIPTOR = re.compile(r"(?<=\s)[12](?=>)")
 _ASSIGNED = re.compile(r"\w+=")
@@ -66,6 +66,15 @@ _ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b|(?-i:[a-
 _EMPTY = re.compile(
     r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
 )
+_VAGUE = re.compile(
+    r"(?i)\bassert(?:ion)?\b|AssertionError|ELIFECYCLE|^make(?:\[\d+\])?: \*\*\*|\bRecipe\b|\bcommand failed"
+    r"|\bexit(?:ed)?(?: with)?(?: code| status)? \d+|\b\d+ failed|^\W*(?:\w+: )?Error:? \d+\W*$"
+)
+"""What says only that something failed: the next failure that says so is another one."""
+
+_COUNTED = re.compile(r"(?i)\W*found \d")
+"""A count of problems: it differs where they are the same."""
+
 _QUOTES = "'\"`\u2018\u2019“”"
 _QUOTED, _PATH = (re.compile(rf"[{_QUOTES}].*?[{_QUOTES}]"), "'…'"), (re.compile(r"\S*/\S*"), "/…")
 _HASH, _NUMBER = (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,}\b"), "#"), (re.compile(r"\d+"), "0")
@@ -87,12 +96,15 @@ class Part:
         words: The program and its arguments, quotes taken off, without what is redirected.
         settings: What it runs under: assignments before it, and commands of the line before it that only set something.
         decides: Whether the line fails when it does: nothing but `&&` stands between it and the line's end.
+        is_piped: Whether it reads what the command before it prints.
     """
 
-    __slots__ = ("decides", "settings", "words")
+    __slots__ = ("decides", "is_piped", "settings", "words")
 
-    def __init__(self, words: tuple[str, ...], settings: tuple[str, ...], *, decides: bool) -> None:
-        self.words, self.settings, self.decides = words, settings, decides
+    def __init__(
+        self, words: tuple[str, ...], settings: tuple[str, ...], *, decides: bool, is_piped: bool = False
+    ) -> None:
+        self.words, self.settings, self.decides, self.is_piped = words, settings, decides, is_piped
 
     @property
     def program(self) -> str:
@@ -126,11 +138,11 @@ def parts_of(line: str) -> tuple[Part, ...]:
         return ()
     found: list[Part] = []
     settings: list[str] = []
-    for words, decides in _split(line):
+    for words, decides, is_piped in _split(line):
         assigned = next((at for at, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
         own, rest = words[:assigned], words[assigned:]
         if rest and rest[0] not in SETTINGS:
-            found.append(Part(tuple(rest), (*settings, *own), decides=decides))
+            found.append(Part(tuple(rest), (*settings, *own), decides=decides, is_piped=is_piped))
         elif words:
             settings.append(" ".join(map(_quoted, words)) + " &&")
     return tuple(found)
@@ -186,6 +198,11 @@ class Failure:
         )
 
     @property
+    def is_vague(self) -> bool:
+        """Whether it is not said what went wrong."""
+        return not _SHOUTS.search(self.said) or any(pattern.search(self.said) for pattern in (_EMPTY, _VAGUE))
+
+    @property
     def exact(self) -> str:
         """What it has in common with the same command that fails in the same way."""
         return f"{self.part.form}\0{self.signature}"
@@ -194,7 +211,8 @@ class Failure:
     def alike(self) -> str:
         """What it has in common with others that fail for the same word or, where none is named, say just the same."""
         named = (self.part.program, *self.named, self.signature)
-        return "\0".join(named if self.named else (*self.part.name, "", _numbered(self.said)))
+        said = _numbered(self.said) if _COUNTED.match(self.said) else self.said
+        return "\0".join(named if self.named else (*self.part.name, "", said))
 
 
 def failure_of(line: str, output: str) -> Failure | None:
@@ -235,6 +253,11 @@ class Run:
         fix: int | None = None,
     ) -> None:
         self.call, self.form, self.exact, self.alike, self.fixed_by, self.fix = call, form, exact, alike, fixed_by, fix
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Its call, and the one that mended it."""
+        return (self.call,) if self.fixed_by is None else (self.call, self.fixed_by)
 
     @property
     def is_prepared(self) -> bool:
@@ -345,8 +368,8 @@ def _quoted(word: str) -> str:
     return word if re.fullmatch(r"[\w@%+=:,./~*$-]+", word) else "'" + word.replace("'", "'\\''") + "'"
 
 
-def _split(line: str) -> list[tuple[list[str], bool]]:
-    """The words of each simple command, and whether it decides; up to where a here-document or an open quote begins."""
+def _split(line: str) -> list[tuple[list[str], bool, bool]]:
+    """The words of each simple command, whether it decides and is piped; up to a here-document or an open quote."""
     line = _DESCRIPTOR.sub("", _COMMENT.sub("", line).replace("\\\n", " "))
     lexer = shlex.shlex(line, posix=True, punctuation_chars=_OPERATORS)
     lexer.whitespace, lexer.commenters, lexer.whitespace_split = " \t\r", "", True
@@ -370,4 +393,5 @@ def _split(line: str) -> list[tuple[list[str], bool]]:
     except ValueError:  # no closing quotation
         pass
     last = max((at for at, operator in enumerate(behind) if operator.strip("\n") != "&&"), default=-1)
-    return [(words, at > last) for at, words in enumerate(found) if words]
+    before = ("", *behind)
+    return [(words, at > last, before[at].strip("\n") in _PIPES) for at, words in enumerate(found) if words]

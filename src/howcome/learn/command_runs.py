@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import takewhile
 
 from howcome.domain.commands import (
+    HANDLING,
     LOOKING,
     Run,
     failure_of,
@@ -19,6 +21,7 @@ from howcome.domain.commands import (
     parts_of,
     worked_number,
 )
+from howcome.domain.events import READERS
 from howcome.learn.actions import actions_by_agent
 
 TYPE_CHECKING = False
@@ -41,27 +44,42 @@ PIECE = 2_000
 MAX_PREPARING = 2
 """Of more commands before the same one worked nobody knows which it was."""
 
-_READING = LOOKING | frozenset(
-    (
-        "pwd", "ps", "env", "printenv", "printf", "date", "sleep", "awk", "jq", "sort", "uniq", "tree", "less", "more",
-        "du", "df", "lsof", "id", "whoami", "hostname", "uname", "stat", "file", "diff", "cmp", "type", "command",
-        "true", "false", "readlink", "realpath", "basename", "dirname", "read", "wait", "exit", "top", "man",
-    )
-)  # fmt: skip
-_READS = frozenset((
-    "audit", "blame", "cat", "check", "current", "describe", "diff", "doctor", "events", "grep", "help",
-    "history", "images", "info", "inspect", "lint", "list", "log", "logs", "ls", "outdated", "ps", "search", "show",
-    "status", "test", "tests", "tree", "typecheck", "version", "vet", "view", "which", "why", "get-contexts",
-    "-V", "-l", "--check", "--dry-run", "--help", "--list", "--version",
+_PREPARES = frozenset((
+    "add", "bootstrap", "ci", "codegen", "deps", "download", "enable", "fix", "fmt", "format", "generate", "i", "init",
+    "install", "login", "migrate", "setup", "start", "sync", "tidy", "trust", "up", "update", "upgrade", "use",
+    "vendor",
 ))  # fmt: skip
-_CHANGES = frozenset(("--fix", "--write", "-w"))
-_INLINE = re.compile(r"(?:python[\d.]*|node|ruby|perl|php|bun|deno) (?:-[cep]|eval)")
+_REMOVES = frozenset((
+    "clean", "delete", "destroy", "down", "drop", "flush", "flushall", "force", "hard", "kill", "prune", "purge",
+    "push", "remove", "reset", "rm", "uninstall", "unlock",
+))  # fmt: skip
+_REPAIRS, _SHOWS = {"--fix", "--write"}, {"--check", "--dry-run", "--help", "--list", "--version", "-l", "-L"}
+_NAMED_WORDS = 4
+"""A command prepares others if its name has one of these words. It is never told if one of its words removes something,
+or an option says that it only shows."""
+
+_WORD, _PLAIN = re.compile(r"[^\W_]+"), re.compile(r"[\w:-]+")
+_BACKGROUND = re.compile(r"(?<![&>|<])&(?=\s|$|\))")
 _VERSIONED = ("git", "hg", "jj", "svn")
+_MOVES = frozenset((
+    "am", "apply", "checkout", "cherry-pick", "clean", "edit", "merge", "new", "pull", "rebase", "reset", "restore",
+    "revert", "stash", "switch", "up", "update",
+))  # fmt: skip
+"""What brings files of another version."""
+
 _WRITES = re.compile(
-    r"<<|\b(?:patch|tee)\b|\b(?:sed|perl)\b[^|;&]*\s-\w*i|\b(?:cat|echo|printf)\b[^|;&]*>(?!\s*/dev/|&)"
+    r"<<|(?<![-=>])>{1,2}(?!\s*/dev/|[>&=])|(?<![\w./-])(?:cp|mv|patch|tee)(?![\w./=-])|--in-?place\b"
+    r"|\b(?:sed|perl)\b[^|;&]*\s-\w*i|\bg?awk\b[^|;&]*\s-i\s*inplace"
+    r"|\b(?:python[\d.]*|node|ruby|perl|php|bun|deno)\s+(?:-\w*[cep]|eval)\b(?s:.)*(?i:write)"
 )
-"""Programs and words that look only. Where files are changed, by a shell or by going to another version, a change of
-these may be what mended it."""
+_HARMLESS = frozenset((
+    *READERS, "ask_user", "askuserquestion", "bashoutput", "enterplanmode", "exit_plan_mode", "exitplanmode",
+    "file_search", "glob", "google_web_search", "grep", "grep_search", "list", "list_bash", "list_directory",
+    "list_files", "ls", "lsp", "read_bash", "search_file_content", "skill", "taskcreate", "taskget", "tasklist",
+    "taskoutput", "taskupdate", "think", "todo_write", "todoread", "todowrite", "toolsearch", "update_plan",
+    "web_fetch", "web_search", "webfetch", "websearch", "write_todos",
+))  # fmt: skip
+"""Tools that change no file, of every agent. Of any other one nobody knows."""
 
 
 def catch_up(store: Store, deadline: float | None = None) -> None:
@@ -120,35 +138,47 @@ def mending(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part] | N
 
 
 def prepared(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part, Action] | None:
-    """The command that ran before the same one worked, with that call: one of two at most, and no file was changed.
+    """The last command that prepares others and ran before the same one worked, with that call.
 
-    The last is meant, but for one whose success a pipe hides.
+    One of two at most, where no file was changed, and only for a complaint that says what is wrong.
     """
-    part = failed.part
     ran: dict[str, tuple[Action, Part]] = {}
-    for action in later:
+    for action in () if failed.is_vague else later:
         parts = parts_of(action.command) if action.is_shell else ()
-        again = next((at for at, now in enumerate(parts) if now.words == part.words and now.decides), None)
+        again = next((at for at, now in enumerate(parts) if now.words == failed.part.words and now.decides), None)
+        if _may_change(action, failed.part, is_again=again is not None):
+            return None
         if not action.has_succeeded:
             if again is not None:
                 return None  # what comes after it counts for that failure
             continue
-        before = [now for now in parts[:again] if not _only_looks(now)]
-        if action.is_edit or _WRITES.search(action.command) or any(_is_versioned(now, part) for now in before):
-            return None
-        ran |= {now.form: (action, now) for now in before}
+        is_behind = bool(_BACKGROUND.search(action.command) or action.input.get("run_in_background"))
+        for now in () if is_behind else parts[:again]:
+            if now.words != failed.part.words and _prepares(now):
+                ran.pop(now.form, None)
+                ran[now.form] = action, now
         if again is not None:
-            sure = [one for one in ran.values() if one[1].decides] or [*ran.values()]
-            return (*sure[-1], action) if 0 < len(ran) <= MAX_PREPARING else None
+            return (*[*ran.values()][-1], action) if 0 < len(ran) <= MAX_PREPARING else None
     return None
 
 
-def _only_looks(part: Part) -> bool:
-    head = part.words[1:2]
-    is_reading = not _READS.isdisjoint((*part.name[1:], *head)) and _CHANGES.isdisjoint(part.words)
-    return is_reading or part.program in _READING or _INLINE.fullmatch(" ".join((part.program, *head))) is not None
+def _prepares(part: Part) -> bool:
+    """Whether a command is known to make others work, by its words alone."""
+    options = {word.partition("=")[0] for word in part.words if word.startswith("-")}
+    if part.is_piped or part.program in {*_VERSIONED, *LOOKING, *HANDLING} or options & _SHOWS:
+        return False
+    if not _REMOVES.isdisjoint(word for given in part.words for word in _WORD.findall(given.lower())):
+        return False
+    given = part.words[2:] if part.words[1:2] == ("-m",) else part.words[1:]  # `python -m pip install`
+    before = takewhile(lambda word: not word.startswith("-"), given[: _NAMED_WORDS - 1])
+    named = (part.program, *(word for word in before if _PLAIN.fullmatch(word)))
+    return bool(options & _REPAIRS) or any(not _PREPARES.isdisjoint(_WORD.findall(word.lower())) for word in named)
 
 
-def _is_versioned(part: Part, failed: Part) -> bool:
-    """Whether it may bring other files, where that is not what failed."""
-    return part.program in _VERSIONED and failed.program not in _VERSIONED
+def _may_change(action: Action, failed: Part, *, is_again: bool) -> bool:
+    """Whether a call may have changed files, whatever came of it, before the failed command ran in it again."""
+    if not action.is_shell:
+        return action.tool not in _HARMLESS
+    line = action.command[: action.command.rfind(failed.words[0])] if is_again else action.command
+    moved = (part for part in parts_of(line) if part.program in _VERSIONED and failed.program not in _VERSIONED)
+    return _WRITES.search(line) is not None or any(not _MOVES.isdisjoint(part.words) for part in moved)
