@@ -192,7 +192,9 @@ def test_what_did_not_help_is_not_said(tmp_path: Path, store_folder: Path) -> No
     )
     assert failing(TESTS, NO_MODULE) == ""  # one of three
     kept(tmp_path, earlier(3, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")), name="c")
-    assert f"it worked after `{SYNC}`" in failing(TESTS, NO_MODULE)
+    assert failing(TESTS, NO_MODULE) == ""  # two of four
+    kept(tmp_path, earlier(4, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")), name="d")
+    assert f"`{TESTS}` failed here, last on 2026-03-02; it worked after `{SYNC}`" in failing(TESTS, NO_MODULE)
 
 
 def test_the_failure_s_memory_names_the_command_that_helped(tmp_path: Path, store_folder: Path) -> None:
@@ -261,3 +263,46 @@ def test_it_is_replayed(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["speak"]["one"]["ledger"]
     assert (found["spoke_of"], found["right_of"], found["met_of"]) == ([2, 3], [1, 2], [2, 2])
+
+
+LONG = f"{SYNC} {' '.join(f'--extra tide{number}' for number in range(4))} --all"
+"""Too long for the text of a memory, not for the line."""
+
+
+def test_what_is_called_wrong_is_not_told_of_the_exchange(tmp_path: Path, store_folder: Path) -> None:
+    """Neither of what ran before it nor of other words; another exchange still tells of it."""
+    assert store_folder
+    flag, other = "Exit code 1\nunknown flag: --stat", "tide diff 88 --name-only"
+    mended = (("tide diff 88 --stat", flag), (other, ""), (TESTS, NO_MODULE), (LONG, ""), (TESTS, ""))
+    kept(tmp_path, earlier(1, *mended))
+    assert run("distil").returncode == 0
+    (memory,) = json.loads(run("memories", "--all-projects", "--json").stdout)["memories"]
+    assert f"`{LONG}`" in failing(TESTS, NO_MODULE, "before")
+    assert run("forget", "--wrong", memory["id"]).returncode == 0
+    assert failing("tide diff 9 --stat", flag) == failing(TESTS, NO_MODULE) == ""
+    kept(tmp_path, earlier(2, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")), name="b")
+    kept(tmp_path, earlier(3, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")), name="c")
+    assert f"`{SYNC}`" in failing(TESTS, NO_MODULE, "after")
+
+
+def test_what_is_forgotten_is_not_told_where_its_memory_shows_the_half(tmp_path: Path, store_folder: Path) -> None:
+    """Of a long command that failed: the memory cites its call."""
+    assert store_folder
+    failed = f"{TESTS} {' '.join(f'tests/test_gauge{number}.py' for number in 'abcdef')}"
+    kept(tmp_path, earlier(1, (failed, NO_MODULE), (SYNC, ""), (failed, "")))
+    assert run("distil").returncode == 0
+    (memory,) = json.loads(run("memories", "--all-projects", "--json").stdout)["memories"]
+    assert "[mem-" in failing(TESTS, NO_MODULE, "before")
+    assert run("forget", memory["id"]).returncode == 0
+    assert failing(TESTS, NO_MODULE) == ""
+
+
+def test_no_memory_has_half_a_command(tmp_path: Path, store_folder: Path) -> None:
+    """Nobody can run it. Neither has the advice of a pattern."""
+    assert store_folder
+    for number in (1, 2, 3):
+        long = (("tide diff 88 --stat", "Exit code 1\nunknown flag: --stat"), (f"tide diff 88 --{'x' * 80}", ""))
+        kept(tmp_path, earlier(number, (TESTS, NO_MODULE), (LONG, ""), (TESTS, ""), *long), name=str(number))
+    assert run("distil").returncode == 0
+    assert json.loads(run("memories", "--all-projects", "--json").stdout)["memories"] == []
+    assert "…`" not in run("patterns", "--all-projects", "--all").stdout

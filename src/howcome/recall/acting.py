@@ -106,10 +106,12 @@ class Ledger:
         return self._store.commands.has_worked(self._scope, worked_number(part), self._before_ms)
 
     def _said(self, found: Sequence[Run], now: Part, *, is_prepared: bool = False) -> Mended | None:
-        """The fix that was found most often, the newest where several were; what only ran before where most had it."""
+        """The fix that was found most often, the newest of several; what only ran before if more than half had it."""
         mended = [run for run in found if run.fixed_by is not None and run.is_prepared is is_prepared]
-        rows = {row for run in mended for row in (run.call, run.fixed_by or 0)}
+        rows = {row for run in mended for row in run.rows}
         told = {} if rows & self._known else self._store.log.events(rows, with_text=True)
+        wrong = self._store.memory_search.refuted(self._before_ms) if told else set()
+        mended = [run for run in mended if not wrong or wrong.isdisjoint(map(self._store.log.opening, run.rows))]
         fixes = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
         if not fixes:
             return None
@@ -117,11 +119,11 @@ class Ledger:
         often = Counter(names)
         first = max(range(len(fixes)), key=lambda at: often[names[at]])  # the first of them: the newest
         run, failed, fix = fixes[first]
-        kept = self._kept(failed, fix)
-        is_rare = is_prepared and 2 * often[names[first]] < len(found)
+        kept = self._kept(failed, fix, [told[row] for row in run.rows])
+        is_rare = is_prepared and 2 * often[names[first]] <= len(found)
         if is_rare or str(fix) == str(now) or any(not memory.is_live or memory.row in self._told for memory in kept):
             return None
-        times = f" {len(found)} times" if len(found) > 1 else ""
+        times = f" {len(found)} times" if len(found) > 1 and not is_prepared else ""  # others' commands failed, too
         how = f"it worked after `{fix}`" if is_prepared else f"`{fix}` then worked"
         last = iso_day(max(told[run.call].order_ms for run, _, _ in fixes))
         text = f"`{cut(str(failed), MAX_FAILED_CHARS)}` failed here{times}, last on {last}; {how}."
@@ -130,12 +132,21 @@ class Ledger:
         event, worked = told[run.call], told[run.fixed_by or 0]
         return Mended(failed, fix, Reminder(event, 1.0, [(event.origin, text)], [event.row, worked.row]))
 
-    def _kept(self, failed: Part, fix: Part) -> list[Memory]:
-        """What was distilled of the same pair: who forgot it does not want to hear of it, nor who was told."""
+    def _kept(self, failed: Part, fix: Part, calls: Sequence[StoredEvent]) -> list[Memory]:
+        """What was distilled of the same pair: who forgot it does not want to hear of it, nor who was told.
+
+        It says both or, where these are long, cites the failed call; one that is forgotten may cite its fix only.
+        """
         wanted = MemoryFilter(type=FAILURE, with_forgotten=True)
         both = [f"`{' '.join(part.words)}`" for part in (failed, fix)]
+        cited = [call.id for call in calls]
         found = self._store.memories.select(self._scope, wanted, NEWEST)
-        return [memory for memory in found if all(words in memory.text for words in both)]
+        return [
+            one
+            for one in found
+            if all(words in one.text for words in both)
+            or not {*one.evidence}.isdisjoint(cited[:1] if one.is_live else cited)
+        ]
 
 
 def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:

@@ -8,8 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from howcome.domain.answering import cut
-from howcome.domain.commands import parts_of
+from howcome.domain.commands import MASK, parts_of
 from howcome.domain.events import READERS
 from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import WRITTEN, Action
@@ -53,12 +52,13 @@ def other_words(action: Action, later: Sequence[Action]) -> Solved:
     if failed is not None and fix is not None:
         was, now = failed.part.words, fix[1].words
         gone, new = (" ".join(word for word in one if word not in other) for one, other in ((was, now), (now, was)))
-        how = f"use `{cut(new, WORDS_CHARS)}` instead of `{cut(gone, WORDS_CHARS)}`" if new and gone else ""
-        how = how or (f"add `{cut(new, WORDS_CHARS)}`" if new else f"leave out `{cut(gone, WORDS_CHARS)}`")
-        return Solved([how if new or gone else f"run `{cut(str(fix[1]), WORDS_CHARS)}`"], later.index(fix[0]) + 1)
+        how = f"use `{new}` instead of `{gone}`" if new and gone else f"add `{new}`" if new else f"leave out `{gone}`"
+        how = how if new or gone else f"run `{fix[1]}`"
+        return Solved(_whole(how, new, gone, "" if new or gone else str(fix[1])), later.index(fix[0]) + 1)
     ready = prepared(failed, later[:MAX_LATER]) if failed is not None else None
     if ready is not None:
-        return Solved([f"run `{cut(' '.join(ready[1].words), WORDS_CHARS)}`{FIRST}"], later.index(ready[2]) + 1)
+        ran_first = " ".join(ready[1].words)
+        return Solved(_whole(f"run `{ran_first}`{FIRST}", ran_first), later.index(ready[2]) + 1)
     between: list[str] = []
     for calls, other in enumerate(later, 1):
         ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()
@@ -68,6 +68,11 @@ def other_words(action: Action, later: Sequence[Action]) -> Solved:
             between.clear()
         between += [f"run `{' '.join(part.name)}`" for part in ran if failed and part.program == failed.part.program]
     return UNSOLVED
+
+
+def _whole(step: str, *commands: str) -> list[str]:
+    """A step; none where nobody could take it: a command in it is too long to be shown, or holds what was redacted."""
+    return [] if any(len(one) > WORDS_CHARS or MASK in one for one in commands) else [step]
 
 
 def is_at(action: Action, other: Action) -> bool:

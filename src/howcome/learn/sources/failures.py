@@ -53,8 +53,8 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
             is_other = is_wrapped or (now.name == was.name and now.words != was.words)
-            worked = one_line(str(now), MAX_COMMAND_CHARS)
-            if is_other and worked != shown and not is_unchecked(now.words):
+            worked = _whole(str(now))
+            if is_other and worked not in {"", shown} and not is_unchecked(now.words):
                 return f"`{worked}` worked.", action
     return None
 
@@ -64,7 +64,13 @@ def _after(failed: Action, was: Command, line: str, later: Sequence[Action]) -> 
     failure = failed_in(failed)
     is_it = failure is not None and failure.part.words == was.words and not _SOURCE.match(line)
     ready = prepared(failure, later) if failure is not None and is_it else None
-    shown = one_line(" ".join(ready[1].words), MAX_COMMAND_CHARS) if ready is not None else ""
-    if ready is None or MASK in shown or _ONE_OF_ITS_KIND.search(shown):
+    shown = _whole(" ".join(ready[1].words)) if ready is not None else ""
+    is_itself = shown == one_line(str(was), MAX_COMMAND_CHARS)
+    if ready is None or not shown or is_itself or _ONE_OF_ITS_KIND.search(shown):
         return None
     return f"It worked after `{shown}`.", ready[0]
+
+
+def _whole(command: str) -> str:
+    """A command on one line; "" where nobody could run it: it would be cut, or a secret was taken out of it."""
+    return "" if len(command) > MAX_COMMAND_CHARS or MASK in command else one_line(command, MAX_COMMAND_CHARS)
