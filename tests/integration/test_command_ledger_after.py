@@ -228,6 +228,8 @@ def test_a_prompt_with_the_same_error_is_told_what_helped(
     line = f"`{TESTS}` failed here; it worked after `{SYNC}`."
     assert (answer is not None and line in str(answer["additionalContext"])) is is_told
     assert (line in run("why", "--all-projects").stdout) is is_told
+    own = answer_of(event, hook(event, payload(event, tmp_path / "1.jsonl", "earlier-1", prompt=prompt)))
+    assert own is None or line not in str(own["additionalContext"])
 
 
 def test_what_was_mended_in_the_same_way_is_one_memory(tmp_path: Path, store_folder: Path) -> None:

@@ -36,6 +36,8 @@ def mended(store: Store, before: Before, told: AbstractSet[int]) -> list[Reminde
         terms = set(store.index.analyze(complaint_of(memory.text)))
         if memory.row in told or len(terms) < MIN_TERMS or not terms <= said or memory.origin in PUSHED_ORIGINS:
             continue
+        if {*store.sessions.of_memory(memory.row).values()} == {before.session}:
+            continue  # it stands in this session's window
         counts = store.candidates.told_of([memory.key]).get(memory.key)
         text = of_failure(memory.text, counts.sessions if counts is not None else 1)
         if text and "…" not in text and MASK not in text:  # what is cut, or was a secret, runs nowhere
