@@ -112,13 +112,14 @@ class Surroundings:
         What the agent said before the user refused is left out.
         """
         found: list[tuple[float, Settled]] = []
-        about, project = frozenset[str](), ""
+        here: list[StoredEvent] = []
         for at in places:
             is_here = at is places[0]
             turns = [turn for turn in self.turns(at) if self._is_in_time(turn) and (is_here or not _is_paste(turn))]
-            if is_here:
-                about, project = self._terms(turns), turns[0].project if turns else ""
-            if any(turn.project != project or turn.row in known for turn in turns) or not self._fits(turns, about):
+            here = turns if is_here else here
+            if any(turn.project != here[0].project or turn.row in known for turn in turns if here):
+                continue
+            if not self._fits(turns, here):
                 continue
             told = [turn for turn in turns if turn.kind == USER_PROMPT or at.candidate.exchange not in refused]
             for turn, text in by_weight(told, self._weights, with_documents=True):
@@ -129,10 +130,12 @@ class Surroundings:
                 found.append((worth, Settled(at, turns, turn, text)))
         return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
-    def _fits(self, turns: Sequence[StoredEvent], about: AbstractSet[str]) -> bool:
-        """Whether turns are about the question, or about what the found exchange is about."""
+    def _fits(self, turns: Sequence[StoredEvent], here: Sequence[StoredEvent]) -> bool:
+        """Whether turns are about the question, or about what was said where it was found."""
         said = " ".join(_read(turn) for turn in turns).lower()
-        return share_of(said, self._weights) >= MIN_SHARE or len(self._terms(turns) & about) >= SHARED_TERMS
+        if share_of(said, self._weights) >= MIN_SHARE:
+            return True
+        return len(self._terms(turns) & self._terms(here)) >= SHARED_TERMS
 
     def _terms(self, turns: Sequence[StoredEvent]) -> frozenset[str]:
         """The words of some turns, but for those that say nothing of a subject in their language."""
