@@ -29,7 +29,7 @@ TESTS, SYNC, PIP = "python -m pytest -q", "uv sync --extra tide", "python -m pip
             ("git status", "mkdir -p out", f"{SYNC} 2>&1 | tail -3", "ls", f"{TESTS} 2>&1"),
             SYNC,
         ),
-        (TESTS, NO_MODULE, (SYNC, "tide setup", SYNC, f"{TESTS} 2>&1 | tail", TESTS), SYNC),
+        (TESTS, NO_MODULE, (SYNC, "tide install", SYNC, f"{TESTS} 2>&1 | tail", TESTS), SYNC),
         (TESTS, NO_MODULE, ("python -m pip install gauges", "pytest tests/test_update.py", TESTS), PIP),
         (TESTS, NO_MODULE, (f"{SYNC} 2>&1 | tail -3", 'python -c "import gauges"', TESTS), SYNC),
         (
@@ -82,7 +82,7 @@ def test_another_module_is_another_failure(tmp_path: Path, store_folder: Path) -
 @pytest.mark.parametrize(
     "between",
     [
-        ("tide sync", "tide setup", "tide init"),
+        ("tide sync", "tide install", "tide init"),
         ("ls", "git status", "sed -n 1,5p gauge.py", "npm run test", "key-add -l"),
         (SYNC, "sed -i s/a/b/ gauge.py"),
         (SYNC, "cat > gauge.py <<'END'\na\nEND"),
@@ -214,6 +214,7 @@ def test_the_failure_s_memory_names_the_command_that_helped(tmp_path: Path, stor
         ("pytest says ModuleNotFoundError: No module named 'gauges', fix it", True),
         ("pytest says ModuleNotFoundError: No module named 'tables', fix it", False),
         ("is there no module named gauges?", False),
+        ("ModuleNotFoundError: No module named 'tables'\nthe gauges are fine", False),
     ],
 )
 def test_a_prompt_with_the_same_error_is_told_what_helped(
@@ -230,6 +231,42 @@ def test_a_prompt_with_the_same_error_is_told_what_helped(
     assert (line in run("why", "--all-projects").stdout) is is_told
     own = answer_of(event, hook(event, payload(event, tmp_path / "1.jsonl", "earlier-1", prompt=prompt)))
     assert own is None or line not in str(own["additionalContext"])
+
+
+OTHERWISE = (
+    ("tide push", "Exit code 1\nerror: failed to push some gauges to 'quay'", "tide push --force"),
+    ("python -m pytest -q", "Exit code 1\nAssertionError: assert 404 == 200", "python -m pytest -q -x"),
+)
+AFTER = (
+    ("php artisan test", "Exit code 1\nerror: table tides does not exist", "php artisan migrate:fresh"),
+    ("tide site", "Exit code 1\nerror: the page of the quay is missing", "rclone sync . quay:site"),
+)
+
+
+@pytest.mark.parametrize(("failed", "error", "fix"), [*OTHERWISE, *AFTER])
+def test_a_prompt_with_an_error_is_told_no_other_way_and_nothing_that_destroys(
+    tmp_path: Path, store_folder: Path, failed: str, error: str, fix: str
+) -> None:
+    """Only what prepares, of what is known to."""
+    assert store_folder
+    again = [(failed, "")] if (failed, error, fix) in AFTER else []
+    kept(tmp_path, earlier(1, (failed, error), (fix, ""), *again))
+    assert run("distil").returncode == 0
+    event, prompt = "UserPromptSubmit", f"{error.partition(chr(10))[2]}, fix it"
+    answer = answer_of(event, hook(event, payload(event, tmp_path / "now.jsonl", "now", prompt=prompt)))
+    assert answer is None or fix not in str(answer["additionalContext"])
+
+
+def test_what_did_not_help_later_is_not_told_with_a_prompt(tmp_path: Path, store_folder: Path) -> None:
+    """The ledger would not say it either."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))
+    for number in (2, 3):
+        kept(tmp_path, earlier(number, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, NO_MODULE)), name=str(number))
+    assert run("distil").returncode == 0
+    event, prompt = "UserPromptSubmit", "ModuleNotFoundError: No module named 'gauges'"
+    answer = answer_of(event, hook(event, payload(event, tmp_path / "now.jsonl", "now", prompt=prompt)))
+    assert answer is None or SYNC not in str(answer["additionalContext"])
 
 
 def test_what_was_mended_in_the_same_way_is_one_memory(tmp_path: Path, store_folder: Path) -> None:

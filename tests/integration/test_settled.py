@@ -97,9 +97,13 @@ def test_what_the_user_turned_down_is_not_told(tmp_path: Path, answer: str) -> N
     assert PROPOSED not in told_of(tmp_path, ASKED)
 
 
-def test_a_no_that_agrees_turns_nothing_down(tmp_path: Path) -> None:
-    """As in "no problem"."""
-    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), ("no problem, go on", "Done.")])
+@pytest.mark.parametrize(
+    "answer",
+    ["no problem, go on", "No tests for this one, go on", "Don't forget the changelog", "Wait for CI, then merge it"],
+)
+def test_a_no_that_agrees_turns_nothing_down(tmp_path: Path, answer: str) -> None:
+    """As in "no problem", or what is said of something else."""
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), (answer, "Done.")])
     assert PROPOSED in told_of(tmp_path, ASKED)
 
 

@@ -101,7 +101,7 @@ _CALL = late(r"\bat [\w.$<>]{1,120} ?\(([^():\s]{1,300}):\d")
 _PLACE = late(r"(?m)^[ \t]*(?:at )?([\w./@-]{1,300}\.(?:go|rs|c|cc|cpp|ts|js|java|kt|rb|php)):\d{1,6}\b")
 _PHRASE = late(r"(?<!\w)[\"“„]([^\"“”„\n]{2,120})[\"”“](?!\w)")
 _WORD = late(r"[\w'’./-]+|[,;:?!()\n—]")  # noqa: RUF001 - an apostrophe as people type it
-_IDENTIFIER = late(r"(?<![\w-])\w*[^\W_]_+[^\W_]\w*(?![\w-])")
+_IDENTIFIER = late(r"(?<![\w-])(?=_{0,9}[^\W_]+_)\w{3,100}(?<!_)(?![\w-])")
 _SENTENCE = late(r"[^.?!\n]*(?:\.(?=\S)[^.?!\n]*)*[.?!\n]?")
 _LOGGED = late(
     r"(?m)^[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\d\d:\d\d:\d\d|>|\$ |at \S+ ?\(|File \"|Traceback "

@@ -46,12 +46,13 @@ MAX_PREPARING = 2
 
 _PREPARES = frozenset((
     "add", "bootstrap", "ci", "codegen", "deps", "download", "enable", "fix", "fmt", "format", "generate", "i", "init",
-    "install", "login", "migrate", "setup", "start", "sync", "tidy", "trust", "up", "update", "upgrade", "use",
+    "install", "login", "migrate", "start", "sync", "tidy", "trust", "up", "update", "upgrade", "use",
     "vendor",
 ))  # fmt: skip
 _REMOVES = frozenset((
-    "clean", "delete", "destroy", "down", "drop", "flush", "flushall", "force", "hard", "kill", "prune", "purge",
-    "push", "remove", "reset", "rm", "uninstall", "unlock",
+    "clean", "delete", "deploy", "destroy", "down", "drain", "drop", "dropdb", "flush", "flushall", "force", "fresh",
+    "hard", "kill", "mkfs", "nuke", "prune", "publish", "purge", "push", "reconfigure", "redo", "refresh", "release",
+    "remove", "renew", "reset", "rm", "rollback", "stop", "truncate", "undo", "uninstall", "unlock", "wipe", "zero",
 ))  # fmt: skip
 _REPAIRS, _SHOWS = {"--fix", "--write"}, {"--check", "--dry-run", "--help", "--list", "--version", "-l", "-L"}
 _NAMED_WORDS = 4
@@ -61,6 +62,22 @@ or an option says that it only shows."""
 _WORD, _PLAIN = re.compile(r"[^\W_]+"), re.compile(r"[\w:-]+")
 _BACKGROUND = re.compile(r"(?<![&>|<])&(?=\s|$|\))")
 _VERSIONED = ("git", "hg", "jj", "svn")
+_ELSEWHERE = (
+    "ansible",
+    "aws",
+    "az",
+    "gcloud",
+    "gsutil",
+    "helm",
+    "kubectl",
+    "pulumi",
+    "rclone",
+    "rsync",
+    "scp",
+    "terraform",
+)
+"""What these do is done to other machines."""
+
 _MOVES = frozenset((
     "am", "apply", "checkout", "cherry-pick", "clean", "edit", "merge", "new", "pull", "rebase", "reset", "restore",
     "revert", "stash", "switch", "up", "update",
@@ -69,8 +86,8 @@ _MOVES = frozenset((
 
 _WRITES = re.compile(
     r"<<|(?<![-=>])>{1,2}(?!\s*/dev/|[>&=])|(?<![\w./-])(?:cp|mv|patch|tee)(?![\w./=-])|--in-?place\b"
-    r"|\b(?:sed|perl)\b[^|;&]*\s-\w*i|\bg?awk\b[^|;&]*\s-i\s*inplace"
-    r"|\b(?:python[\d.]*|node|ruby|perl|php|bun|deno)\s+(?:-\w*[cep]|eval)\b(?s:.)*(?i:write)"
+    r"|\b(?:sed|perl)\b[^|;&]{0,200}\s-\w{0,9}i|\bg?awk\b[^|;&]{0,200}\s-i\s{0,9}inplace"
+    r"|\b(?:python[\d.]*|node|ruby|perl|php|bun|deno)\s{1,9}(?:-\w{0,9}[cep]|eval)\b(?s:.){0,2000}(?i:write)"
 )
 _HARMLESS = frozenset((
     *READERS, "ask_user", "askuserquestion", "bashoutput", "enterplanmode", "exit_plan_mode", "exitplanmode",
@@ -165,7 +182,7 @@ def prepared(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part, Ac
 def _prepares(part: Part) -> bool:
     """Whether a command is known to make others work, by its words alone."""
     options = {word.partition("=")[0] for word in part.words if word.startswith("-")}
-    if part.is_piped or part.program in {*_VERSIONED, *LOOKING, *HANDLING} or options & _SHOWS:
+    if part.is_piped or part.program in {*_VERSIONED, *_ELSEWHERE, *LOOKING, *HANDLING} or options & _SHOWS:
         return False
     if not _REMOVES.isdisjoint(word for given in part.words for word in _WORD.findall(given.lower())):
         return False

@@ -191,13 +191,14 @@ def _in_bites(
     _weigh(verdict, ranked, terms, now_ms, is_asked=is_asked)
     weighed = found.unmerged.last(worth_saying(ranked, terms, threshold, now_ms, is_asked=is_asked))
     kept, gone = _fit(store, found, verdict, is_asked=is_asked, is_beside=bool(weighed))
-    kept = _first(kept, settings.recall_limit, verdict)
+    said = [one for one in mended(store, before, found.told) if not before.holds(one, verdict.asked, now_ms)]
+    said = said[: settings.recall_limit]
+    kept = _first(kept, settings.recall_limit - len(said), verdict)
     rule = before.holds_prompt() if weighed or kept else ""
     if rule:
         for row in (*map(row_of, kept), *(item.candidate.row for _, item in weighed)):
             verdict.hold(row, rule)
         return verdict.held(rule).said
-    said = mended(store, before, found.told)
     for reminder in kept:
         if rule := before.holds(reminder, verdict.asked, now_ms):
             verdict.hold(row_of(reminder), rule)

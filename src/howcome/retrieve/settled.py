@@ -5,6 +5,7 @@ A question shares its words with where something came up. The answer often stand
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from howcome.domain import words
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from howcome.domain.stored import Filter, StoredEvent
     from howcome.store.base import Store
 
+_CLAUSE = re.compile(r"[,.;:!?\n]|\s[-\u2013\u2014]\s")
 ANSWERS = 2
 """Of an exchange what was asked and the last things that the agent said are looked through."""
 
@@ -99,7 +101,7 @@ class Surroundings:
         prompts = [prompt for prompt in prompts if prompt.row == exchange or self._is_in_time(prompt)]
         order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
         agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
-        refused = {prompt.row for prompt, after in pairwise(order) if _rejects(after.excerpt)}
+        refused = {prompt.row for prompt, after in pairwise(order) if _refuses(after.excerpt)}
         rows = [prompt.row for prompt in order]
         found = rows.index(exchange)
         return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], agreed, refused
@@ -197,6 +199,13 @@ def _agrees(prompt: str) -> bool:
     """Whether a prompt takes up what was said before it, or passes over it: a few words, no question, no "no"."""
     is_brief = words.count(prompt) <= BRIEF_WORDS and not prompt.startswith("/")
     return is_brief and not any(mark in prompt for mark in QUESTION_MARKS) and not _rejects(prompt)
+
+
+def _refuses(prompt: str) -> bool:
+    """Whether a prompt's first clause is a "no" and nothing else: "no, …", "forget it", but not "no tests for this"."""
+    clause = _CLAUSE.split(prompt, maxsplit=1)[0]
+    rest = words.rest_of(clause, "rejects", "undoes")
+    return (_rejects(f"{clause}.") and not any(map(str.isalnum, rest))) or words.opens(prompt, "undoes")
 
 
 def _rejects(prompt: str) -> bool:
