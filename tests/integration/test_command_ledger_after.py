@@ -257,6 +257,15 @@ def test_a_prompt_with_an_error_is_told_no_other_way_and_nothing_that_destroys(
     assert answer is None or fix not in str(answer["additionalContext"])
 
 
+def test_what_is_told_of_an_error_counts_as_a_line(tmp_path: Path, store_folder: Path) -> None:
+    """Who wants no lines gets none."""
+    kept(tmp_path, earlier(1, (TESTS, NO_MODULE), (SYNC, ""), (TESTS, "")))
+    assert run("distil").returncode == 0
+    event, prompt = "UserPromptSubmit", "ModuleNotFoundError: No module named 'gauges'"
+    (store_folder / "config.toml").write_text("recall_limit = 0\n", encoding="utf-8")
+    assert answer_of(event, hook(event, payload(event, tmp_path / "now.jsonl", "now", prompt=prompt))) is None
+
+
 def test_what_did_not_help_later_is_not_told_with_a_prompt(tmp_path: Path, store_folder: Path) -> None:
     """The ledger would not say it either."""
     assert store_folder

@@ -81,8 +81,9 @@ _PROJECT = Parameter("project", "string", "Another's folder or name, or 'all'.")
 _ALL = (
     Tool(
         "search_memory", "Search memory",
-        "Search what earlier sessions of this project said and did, and memories: a line a hit. Use it before deciding,"
-        " when something fails, when the past is mentioned.",
+        "Search what earlier sessions of this project said and did, and memories: a line a hit, below the"
+        " first ones what was settled next to it. Use it before deciding, when something fails, when the past is"
+        " mentioned.",
         search_memory,
         (
             Parameter("query", "query", "A question; or a list of words that ALL must occur.",
