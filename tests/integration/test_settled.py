@@ -24,24 +24,6 @@ PROPOSED = (
     "Each end of the chain gets a motor of its own: one moves the left half of it and one the right, which takes forty"
     " seconds in all."
 )
-OTHERS = (
-    ("A bigger motor takes sixty seconds with the same chain, and it needs a fuse and a thicker cable in the cabinet"
-     " next to the lock, says Ole."),
-    ("A heater on the motor costs nine euros a night in January and in February, and the chain has to be greased all"
-     " the time as long as it runs."),
-)  # fmt: skip
-
-
-def gate(folder: Path, answer: str, *others: tuple[str, str], found: str = FOUND[1]) -> list[str]:
-    """What is told of a session in which a proposal was answered so."""
-    said = [
-        ("what would the people from the yard do about it, did they write something?", PROPOSED), (answer, "Done."),
-        (FOUND[0], found), *others,
-        ("would a bigger one do, and what would the bill for it be by the end of the year then?", OTHERS[0]),
-        ("any way to keep the ice from the whole thing, in case that this is what slows it down?", OTHERS[1]),
-    ]  # fmt: skip
-    write_talk(folder, said)
-    return told_of(folder, ASKED)
 
 
 def write_talk(folder: Path, said: list[tuple[str, str]]) -> None:
@@ -50,44 +32,32 @@ def write_talk(folder: Path, said: list[tuple[str, str]]) -> None:
     write(folder / "t" / "gate.jsonl", *(line for text, reply in said for line in (talk.user(text), talk.text(reply))))
 
 
-def test_what_the_user_agreed_to_comes_before_longer_sentences(tmp_path: Path) -> None:
-    """Of three that answer two have room."""
-    assert PROPOSED in gate(tmp_path, "ok do that")
+@pytest.mark.parametrize("place", range(4))
+def test_of_sentences_that_say_as_much_those_from_the_middle_come_first(tmp_path: Path, place: int) -> None:
+    """How a turn begins and ends says less: of four sentences two have room."""
+    words = ("The yard sent a letter", "The letter lies in the canteen", "The canteen has a new cook")
+    said = [f"{text} {'who is long and friendly, ' * 5}and so on."[: len(PROPOSED) - 1] + "." for text in words]
+    said.insert(place, PROPOSED)
+    write_talk(tmp_path, [FOUND, ("what would the people from the yard do about it?", " ".join(said)), ("ok", "Done.")])
+    assert (PROPOSED in told_of(tmp_path, ASKED)) == (place in {1, 2})
 
 
-@pytest.mark.parametrize(
-    "answer", ["no, that is wrong", "undo that", "/clear", "and how much would each of the two motors cost us?"]
-)
-def test_what_the_user_turned_down_or_asked_about_is_no_agreement(tmp_path: Path, answer: str) -> None:
-    """Then length decides."""
-    assert PROPOSED not in gate(tmp_path, answer)
+def test_a_short_sentence_stands_with_the_one_next_to_it(tmp_path: Path) -> None:
+    """It may be the decision, and the other one its reason."""
+    rule = "Two motors, always."
+    reason = "With one of them the whole gate stands still when a chain breaks, and nobody can reach it in winter."
+    write_talk(tmp_path, [FOUND, (f"I read all of it now. {rule} {reason} And tell the yard.", "Done.")])
+    assert f"{rule} {reason}" in " ".join(told_of(tmp_path, ASKED))
 
 
-def test_what_the_user_said_comes_before_longer_sentences(tmp_path: Path) -> None:
-    """Their own words need nobody's agreement."""
-    said = f"Take one motor for each end of the chain, that is {'forty seconds or ' * 4}less."
-    assert said in gate(tmp_path, said)
-
-
-def test_what_was_said_where_it_was_found_comes_before_longer_sentences(tmp_path: Path) -> None:
-    """Of sentences around it nobody knows whether they are about it."""
-    assert PROPOSED in gate(tmp_path, "and how much would that cost?", found=f"{FOUND[1]} {PROPOSED}")
-
-
-def test_what_is_said_later_settles_nothing_yet(tmp_path: Path) -> None:
-    """Who looks back at a moment is told as then: a later "ok" is not known."""
-    asked = ("what would the people from the yard do about it, did they write something?", PROPOSED)
-    write_talk(
-        tmp_path, [("a bigger one?", OTHERS[0]), FOUND, ("a warm one?", OTHERS[1]), asked, ("ok do that", "Done.")]
-    )
-    told = told_of(tmp_path, ASKED)
-    assert PROPOSED in told
+def test_what_was_said_later_is_not_known_yet(tmp_path: Path) -> None:
+    """Who looks back at a moment is told as then: a later "no" is not known."""
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), ("no, that is wrong", "I took it out again.")])
+    assert PROPOSED not in told_of(tmp_path, ASKED)
     with open_app(read_settings({"HOWCOME_HOME": str(tmp_path / "store"), "HOME": str(tmp_path)})) as app:
-        agreed_ms = max(event.order_ms for event in app.events.session(1) if event.excerpt == "ok do that")
-        found = app.search.recall(ASKED, cwd=CWD, session="new", recent=str, then_ms=agreed_ms)
-        before = [text for one in found for _, text in one.passages]
-        assert len(before) == len(told)
-        assert PROPOSED not in before
+        refused_ms = max(event.order_ms for event in app.events.session(1) if event.excerpt == "no, that is wrong")
+        found = app.search.recall(ASKED, cwd=CWD, session="new", recent=str, then_ms=refused_ms)
+        assert PROPOSED in [text for one in found for _, text in one.passages]
 
 
 @pytest.mark.parametrize("answer", ["no, that is wrong", "undo that", "forget it, too expensive", "non"])
@@ -113,7 +83,8 @@ def test_a_paste_settles_nothing(tmp_path: Path, where: str) -> None:
     chapter = "Chapter {} of the booklet of the chain says that it is oiled at each end of the season by two people."
     paste = "\n\n".join(chapter.format(number) for number in range(40))
     pasted = (f"{FOUND[0]}\n\n{paste}", FOUND[1]) if where == "with the question" else (paste, "I read it.")
-    told = gate(tmp_path, "ok do that", pasted)
+    write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), pasted])
+    told = told_of(tmp_path, ASKED)
     assert PROPOSED in told
     assert not any("Chapter" in line for line in told)
 
@@ -148,7 +119,10 @@ def test_the_first_rows_of_a_search_show_what_was_settled_around_them(tmp_path: 
 @pytest.mark.usefixtures("store_folder")
 def test_a_search_may_begin_between_a_prompt_and_its_answer(tmp_path: Path) -> None:
     """Then the answer is found, and what was said before is not shown."""
-    write_talk(tmp_path, [("what would help?", PROPOSED), FOUND, ("any way around the ice?", OTHERS[0])])
+    write_talk(
+        tmp_path,
+        [("what would help?", PROPOSED), FOUND, ("any way around the ice?", "A heater takes nine euros a night.")],
+    )
     ask("import", tmp_path / "t" / "gate.jsonl")
     answered = ask("search", "--all-projects", "how slow is the sluice gate")["results"][0]["ts"]
     first = ask("search", "--all-projects", "ninety seconds thick ice", "--since", answered)["results"][0]

@@ -74,8 +74,11 @@ def test_a_line_has_its_day_and_the_time_where_the_day_says_too_little() -> None
     [(head, text)] = bite_lines([reminder], NOON_MS + 30 * 86_400_000)
     assert head == f"[{turn.id[:12]}] 2026-03-19 agent: "
     assert len(head) + len(text) <= MAX_BITE_CHARS
-    twice = bite_lines([reminder, reminder], NOON_MS + 30 * 86_400_000)
+    [other] = session(agent("The poller waits."))
+    other.session = "other"
+    twice = bite_lines([reminder, Reminder(other, 0.5, [(other.origin, "")], [2])], NOON_MS + 30 * 86_400_000)
     assert all(" 10:00 " in one for one, _ in twice)
+    assert [head for head, _ in bite_lines([reminder, reminder], 0)][1] == f"[{turn.id[:12]}] then, agent: "
     assert " 10:00 " in bite_lines([reminder], turn.ts_ms or 0)[0][0]
 
 

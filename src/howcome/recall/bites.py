@@ -6,6 +6,8 @@ questions and heads of lists come last.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from howcome.domain import verdicts, words
 from howcome.domain.answering import QUESTION_MARKS, cut, filled, share_of
 from howcome.domain.events import EDITORS, ORIGIN_ASSISTANT, ORIGIN_USER, TOOL_CALL
@@ -55,19 +57,42 @@ _WHO = {ORIGIN_USER: "user: ", ORIGIN_ASSISTANT: "agent: "}
 
 
 def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
-    """The line of each bite: its id, its day (and time, where the day says too little), who said it; the words."""
+    """The line of each bite: its id, its day (and time, where the day says too little), who said it; the words.
+
+    What was said later in the session of the line before it has "then" in place of the day.
+    """
+    after = [_is_after(*pair) for pair in pairwise([None, *found])]
     days = [iso_day(reminder.said_ms) for reminder in found]
+    told = [day for day, is_after in zip(days, after, strict=True) if not is_after]
     today = iso_day(now_ms)
     lines = []
-    for reminder, day in zip(found, days, strict=True):
+    for reminder, day, is_after in zip(found, days, after, strict=True):
         minutes = reminder.said_ms // MINUTE_MS % MINUTES_A_DAY
-        when = f"{day} {minutes // 60:02}:{minutes % 60:02}" if day == today or days.count(day) > 1 else day
+        when = f"{day} {minutes // 60:02}:{minutes % 60:02}" if day == today or told.count(day) > 1 else day
+        when = "then," if is_after else when
         (origin, text), *_ = reminder.passages
         who = _WHO.get(origin, "") if reminder.memory is None else _whose(reminder.memory)
         who = f"({on_branch(reminder.unmerged)}) {who}" if reminder.unmerged else who
         head = f"[{reminder.source.id[:SHORT_ID_CHARS]}] {when} {who}"
         lines.append((head, cut(text, MAX_BITE_CHARS - len(head))))
     return lines
+
+
+def in_order(found: Iterable[Reminder]) -> list[Reminder]:
+    """Bites of the newest session first, and those of a session in the order in which they were said."""
+    last: dict[str, int] = {}
+    kept = list(found)
+    for one in kept:
+        last[_session(one)] = max(last.get(_session(one), 0), one.said_ms)
+    return sorted(kept, key=lambda one: (-last[_session(one)], _session(one), one.said_ms))
+
+
+def _session(one: Reminder) -> str:
+    return one.source.id if one.event is None else one.event.session
+
+
+def _is_after(first: Reminder | None, second: Reminder | None) -> bool:
+    return first is not None and second is not None and _session(first) == _session(second)
 
 
 def _whose(memory: Memory) -> str:
@@ -131,7 +156,7 @@ class Bites:
                 break
             if not self._is_told(one.text) and self._is_new(one.text):
                 chance = first.score * LATER ** (len(found) + 1)
-                found.append(self._bite(one.item, one.turns, one.turn, one.text, cut(one.text, TEXT_CHARS), chance))
+                found.append(self._bite(one.item, one.turns, one.turn, one.text, cut(one.line, TEXT_CHARS), chance))
         return found
 
     def again(self, exchange: int, row: int, count: int) -> list[tuple[int, str]]:

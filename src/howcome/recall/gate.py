@@ -79,6 +79,9 @@ def worth_saying(
     found at all; else what is likely to help is said.
     """
     found = first_of_exchanges(ranked)
+    if is_asked:
+        by_score = sorted(((item.score, item) for item in found), key=lambda pair: -pair[0])
+        return [pair for pair in by_score if pair[1].strength >= threshold]
     weighed = sorted(zip(chances(found, now_ms), found, strict=True), key=lambda pair: -pair[0])
     if _is_by_words(len(found), terms, is_asked=is_asked):
         return [pair for pair in weighed if pair[1].strength >= threshold]

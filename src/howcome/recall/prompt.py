@@ -12,7 +12,7 @@ from howcome.domain.memories import HAND, OPEN
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.verdicts import Verdict, row_of
 from howcome.errors import ProviderError, StoreError
-from howcome.recall.bites import Bites, fitting, of_memory, with_later
+from howcome.recall.bites import Bites, fitting, in_order, of_memory, with_later
 from howcome.recall.gate import (
     ASKED_MEMORY,
     ASKED_SHARE,
@@ -224,7 +224,7 @@ def _in_bites(
         both = [bite, *bites.more(item, bite, settings.recall_limit - len(said) - 1, answered)]
         said += both
         answered.update(row for one in both for row in (_cited(store, one.memory) if one.memory else one.rows))
-    return fitting(sorted(found.unmerged.mark(said), key=lambda reminder: -reminder.said_ms), now_ms)
+    return fitting(in_order(found.unmerged.mark(said)), now_ms)
 
 
 def _weigh(verdict: Verdict, ranked: Sequence[Ranked], terms: int, now_ms: int, *, is_asked: bool) -> None:

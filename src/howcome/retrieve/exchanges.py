@@ -108,10 +108,10 @@ class Exchanges:
             if row.event is None or row.exchange not in self._told_of or row.event.kind not in events.TURN_KINDS:
                 continue  # nothing is settled around what a tool printed
             for one in settled.of(place(row.event.row, row.exchange)):
-                text = cut(one.text, AROUND_CHARS)
-                if one.item.candidate.exchange != row.exchange and not any(text[:BEGUN_CHARS] in had for had in shown):
-                    row.around.append((one.turn, text))
-                    shown.append(text)
+                begun = cut(one.text, AROUND_CHARS)[:BEGUN_CHARS]
+                if one.item.candidate.exchange != row.exchange and not any(begun in had for had in shown):
+                    row.around.append((one.turn, cut(one.line, AROUND_CHARS)))
+                    shown.append(row.around[-1][1])
                 if len(row.around) == AROUND_SENTENCES:
                     break
 

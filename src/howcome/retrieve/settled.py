@@ -1,4 +1,4 @@
-"""What was settled in an exchange and those around it: sentences that say much, that the user said or went along with.
+"""What was settled in an exchange and those around it: long sentences from the middle of what was said.
 
 A question shares its words with where something came up. The answer often stands an exchange or two further on.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from math import log1p
 
 from howcome.domain import words
-from howcome.domain.answering import HEAD, QUESTION_MARKS, passing, share_of
+from howcome.domain.answering import QUESTION_MARKS, passing, share_of
 from howcome.domain.events import PUSHED_ORIGINS, USER_PROMPT
 from howcome.domain.text import coined_names
 from howcome.retrieve.situation import Candidate, Ranked
@@ -40,24 +41,36 @@ MAX_TYPED_CHARS, MAX_READ_CHARS = 1500, 4000
 """What is longer was not typed: a plan or a paste, whose items say nothing by themselves. Of a turn so much is looked
 at to tell what it is about."""
 
-AROUND, SHARED_TERMS = 2, 2
+AROUND, SHARED_TERMS = 3, 2
 """So many exchanges before and after the one that was found are looked through, too, if they have words of the
 question, or so many words of that exchange."""
 
-LONG, FULL_CHARS, VOUCHED, HERE, BRIEF_WORDS, LEAST_CHARS = 2.0, 140, 0.4, 0.3, 12, 60
-"""What a sentence of so many characters gains (none of a paste), one that the user said or answered in so few words
-without a question or a "no" ("ok, do it"), and one of the exchange that was found. What it shares with the question
-counts from 0 to 1. A shorter one than LEAST_CHARS without a name or a reason never answered. Only the "no" hangs on a
-language. docs/evaluation.md has what they do in ten projects ("Which sentence")."""
+LONG, FULL_CHARS, FULL_TURN, FULL_TURN_CHARS = 2.5, 140, 3.0, 1500
+FIRST, LATE, LAST = 0.5, 0.7, 0.7
+"""What a sentence of FULL_CHARS gains, and one of a turn of FULL_TURN_CHARS, by the logarithm; none of a paste does.
+What it loses that begins its turn, that stands further on in it, and that is of the last words of its exchange. What
+it shares with the question counts from 0 to 1. No weight knows a word of any language. They are from eleven projects
+of questions and two real ones, each tried on the one left out; docs/evaluation.md has the figures ("Which sentence").
+"""
+
+LEAST_CHARS = 60
+"""A line that is shorter, and has neither a name nor a reason, is left out: it never answered."""
+
+
+SHORT_CHARS, LINE_CHARS = 70, 160
+"""A sentence that is no longer stands with the one next to it: "For_each with names, always." before its reason."""
 
 
 class Settled:
-    """A sentence of a turn, which is of an exchange; `turns` are those of the exchange that are looked through."""
+    """A sentence of a turn, which is of an exchange; `turns` are those of the exchange that are looked through.
 
-    __slots__ = ("item", "text", "turn", "turns")
+    `line` is the sentence with the short ones next to it, of at most LINE_CHARS unless it is longer itself.
+    """
 
-    def __init__(self, item: Ranked, turns: list[StoredEvent], turn: StoredEvent, text: str) -> None:
-        self.item, self.turns, self.turn, self.text = item, turns, turn, text
+    __slots__ = ("item", "line", "text", "turn", "turns")
+
+    def __init__(self, item: Ranked, turns: list[StoredEvent], turn: StoredEvent, text: str, line: str) -> None:
+        self.item, self.turns, self.turn, self.text, self.line = item, turns, turn, text, line
 
 
 class Surroundings:
@@ -71,15 +84,15 @@ class Surroundings:
         self._store, self._weights, self._wanted, self._wrong = store, weights, wanted, wrong
 
     def of(self, item: Ranked, known: AbstractSet[int] = frozenset()) -> Iterator[Settled]:
-        """The sentences of an exchange and those around it, those first that settle most; none of turns (rows) that are
-        `known`, no passing remarks, and no short ones that say neither a name nor a reason.
-        """  # noqa: D205 - one sentence
-        rows, agreed, refused = self._around(item.candidate.exchange)
+        """The sentences of an exchange and those around it, those first that settle most.
+
+        None of turns (rows) that are `known`, no questions and heads of lists, and no short ones that name nothing.
+        """
+        rows, refused = self._around(item.candidate.exchange)
         gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
         places = [item, *(place(row, row) for row in rows if row not in gone)]
-        for one in self._ordered(places, known, agreed, refused):
-            is_long = len(one.text) >= LEAST_CHARS or is_telling(one.text)
-            if is_long and passing(one.text.lower()) < HEAD:
+        for one in self._ordered(places, known, refused):
+            if len(one.line) >= LEAST_CHARS or is_telling(one.line):
                 yield one
 
     def turns(self, item: Ranked) -> list[StoredEvent]:
@@ -94,21 +107,18 @@ class Surroundings:
         kept = [turn for turn in kept if not turn.excerpt.startswith("/")]  # typed to the client
         return sorted(kept, key=lambda turn: (turn.order_ms, turn.row))
 
-    def _around(self, exchange: int) -> tuple[list[int], set[int], set[int]]:
-        """The prompts (rows) around an exchange's; of all these those after which the user agreed, or refused."""
+    def _around(self, exchange: int) -> tuple[list[int], set[int]]:
+        """The prompts (rows) around an exchange's; of all these those after which the user refused."""
         near = self._store.sessions.prompts_around(exchange, AROUND + 1)
         prompts = list(self._store.log.events([exchange, *near]).values())
         prompts = [prompt for prompt in prompts if prompt.row == exchange or self._is_in_time(prompt)]
         order = sorted(prompts, key=lambda prompt: (prompt.order_ms, prompt.row))
-        agreed = {prompt.row for prompt, after in pairwise(order) if _agrees(after.excerpt)}
         refused = {prompt.row for prompt, after in pairwise(order) if _refuses(after.excerpt)}
         rows = [prompt.row for prompt in order]
         found = rows.index(exchange)
-        return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], agreed, refused
+        return [row for row in rows[max(0, found - AROUND) : found + AROUND + 1] if row != exchange], refused
 
-    def _ordered(
-        self, places: Sequence[Ranked], known: AbstractSet[int], agreed: AbstractSet[int], refused: AbstractSet[int]
-    ) -> list[Settled]:
+    def _ordered(self, places: Sequence[Ranked], known: AbstractSet[int], refused: AbstractSet[int]) -> list[Settled]:
         """The sentences of some exchanges of one project; the first of the exchanges is the one that was found.
 
         What the agent said before the user refused is left out.
@@ -124,13 +134,19 @@ class Surroundings:
             if not self._fits(turns, here):
                 continue
             told = [turn for turn in turns if turn.kind == USER_PROMPT or at.candidate.exchange not in refused]
-            for turn, text in by_weight(told, self._weights, with_documents=True):
-                is_vouched = turn.kind == USER_PROMPT or at.candidate.exchange in agreed
-                worth = share_of(text.lower(), self._weights) + HERE * is_here
-                if not _is_paste(turn):
-                    worth += LONG * min(len(text), FULL_CHARS) / FULL_CHARS + VOUCHED * is_vouched
-                found.append((worth, Settled(at, turns, turn, text)))
+            for turn in told:
+                last = LAST * (turn is turns[-1])
+                for text, line, part in _placed(turn):
+                    found.append((self._worth(turn, text, part) - last, Settled(at, turns, turn, text, line)))
         return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
+
+    def _worth(self, turn: StoredEvent, text: str, part: float) -> float:
+        """How much a sentence settles that begins after such a part of its turn."""
+        worth = share_of(text.lower(), self._weights) - FIRST * (not part) - LATE * part
+        if _is_paste(turn):
+            return worth
+        of_turn = log1p(min(turn.text_chars, FULL_TURN_CHARS)) / log1p(FULL_TURN_CHARS)
+        return worth + LONG * min(len(text), FULL_CHARS) / FULL_CHARS + FULL_TURN * of_turn
 
     def _fits(self, turns: Sequence[StoredEvent], here: Sequence[StoredEvent]) -> bool:
         """Whether turns are about the question, or about what was said where it was found."""
@@ -187,18 +203,34 @@ def _said_in(turn: StoredEvent) -> list[str]:
     return [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in told]
 
 
+def _placed(turn: StoredEvent) -> list[tuple[str, str, float]]:
+    """The sentences of a turn, each with its line, and the part of them that stands before it.
+
+    Questions, heads of lists and scraps are left out.
+    """
+    told = _said_in(turn)
+    kept = [(place, text) for place, text in enumerate(told) if len(text) >= MIN_CHARS and not text.endswith(":")]
+    kept = [(place, text) for place, text in kept if not any(map(text.__contains__, QUESTION_MARKS))]
+    return [(text, _with_short(told, place), place / len(told)) for place, text in kept]
+
+
+def _with_short(told: Sequence[str], place: int) -> str:
+    """A sentence with the one before it and the one after it, where these are short and there is room."""
+    before, after = told[:place][-1:], told[place + 1 :][:1]
+    line = told[place]
+    if before and len(before[0]) <= SHORT_CHARS and len(before[0]) + len(line) < LINE_CHARS:
+        line = f"{before[0]} {line}"
+    if after and len(after[0]) <= SHORT_CHARS and len(after[0]) + len(line) < LINE_CHARS:
+        line = f"{line} {after[0]}"
+    return line
+
+
 def _read(turn: StoredEvent) -> str:
     return (turn.text or turn.excerpt)[:MAX_READ_CHARS]
 
 
 def _is_paste(turn: StoredEvent) -> bool:
     return turn.kind == USER_PROMPT and turn.text_chars > MAX_TYPED_CHARS
-
-
-def _agrees(prompt: str) -> bool:
-    """Whether a prompt takes up what was said before it, or passes over it: a few words, no question, no "no"."""
-    is_brief = words.count(prompt) <= BRIEF_WORDS and not prompt.startswith("/")
-    return is_brief and not any(mark in prompt for mark in QUESTION_MARKS) and not _rejects(prompt)
 
 
 def _refuses(prompt: str) -> bool:
