@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.batches import START_MS, Transcript
+from tests.builders import Claude, write
 from tests.noting import NotingDistiller
 from tests.processes import ask, run
 from tests.viewing import Browser
@@ -209,3 +210,22 @@ def test_the_viewer_writes_refuses_and_takes_back(root: Path) -> None:
     browser.do("undo", change=re.findall(r'name="change" value="(\d+)"', done)[0])
     assert f"+- {PROVEN}" in browser.shows("review")
     assert "look at the proposal again" in browser.do("graduate", 400, project="77", lines="x")
+
+
+def test_what_was_learnt_is_not_proven_by_a_look(
+    tmp_path: Path, store_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads twice what is still to do has not settled it."""
+    assert not store_folder.exists()
+    (tmp_path / "quay").mkdir()
+    monkeypatch.chdir(tmp_path / "quay")
+    talk = Claude("past", str(tmp_path / "quay"))
+    asked = talk.user("do the tide tables next time, and the test of the office too, because it's still missing")
+    said = [talk.user("look at the quay"), talk.text("It has no test yet."), asked, talk.text("Noted.")]
+    write(tmp_path / "t" / "past.jsonl", *said)
+    assert run("import", str(tmp_path / "t")).returncode == 0
+    assert run("distil").returncode == 0
+    (learnt,) = ask("memories")["memories"]
+    for _ in range(2):
+        ask("show", learnt["id"])
+    assert "tide tables" not in run("graduate", "--dry-run").stdout

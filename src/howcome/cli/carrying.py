@@ -205,8 +205,8 @@ def graduate(
     as_json: bool = option("--json", help="Print the report as JSON."),
 ) -> None:
     """Propose what is proven for a file that the agent reads into each session: decisions, patterns and dependencies
-    that were said in three sessions, or asked for twice, and never contradicted. They go into a marked block at the end
-    of CLAUDE.md or AGENTS.md (whichever the project has), or of the agent's own MEMORY.md.
+    that were said in three sessions, or kept by hand and asked for twice, and never contradicted. They go into a marked
+    block at the end of CLAUDE.md or AGENTS.md (whichever the project has), or of the agent's own MEMORY.md.
 
     It shows a diff and writes on a yes. Run it again to bring the block up to date: what was forgotten, changed or
     contradicted since is taken out. What the file says is not said once more with prompts.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from howcome.domain.candidates import told
 from howcome.domain.events import PUSHED_ORIGINS
-from howcome.domain.memories import CLIENT, OPEN, Memory, MemoryFilter
+from howcome.domain.memories import CLIENT, HAND, OPEN, Memory, MemoryFilter
 from howcome.domain.ranking import STALE_READS
 from howcome.domain.stored import Scope
 from howcome.learn.in_step import INSTRUCTIONS, words_of
@@ -20,7 +20,9 @@ MAX_KNOWN, MOST = 100_000, 20
 
 
 def proven(store: Store, scope: Scope, file_texts: Iterable[str]) -> list[Memory]:
-    """Memories of a project that were said in three sessions, or asked for again and again, and never contradicted.
+    """Memories of a project that were said in three sessions, or kept by hand and used, and never contradicted.
+
+    Whoever looks at what was only learnt looks at it, and does not say that it is right.
 
     What one of some files says in any case is left out; what was said last comes first.
     """
@@ -31,7 +33,8 @@ def proven(store: Store, scope: Scope, file_texts: Iterable[str]) -> list[Memory
     kept = []
     for memory in sorted(found, key=lambda one: (one.said_ms or one.created_ms, one.row), reverse=True):
         source = sources.get(memory.key)
-        is_proven = memory.access_count >= STALE_READS or (source is not None and source.is_standing)
+        is_used = memory.source == HAND and memory.access_count >= STALE_READS
+        is_proven = is_used or (source is not None and source.is_standing)
         is_of_file = source is not None and source.source == INSTRUCTIONS
         said = words_of(told(memory.text)).partition("\n")[0]
         if is_proven and not is_of_file and memory.row not in disputed and not any(said in words for words in files):
