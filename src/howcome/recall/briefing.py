@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import chain, islice
 
-from howcome.domain import words
 from howcome.domain.answering import cut
-from howcome.domain.candidates import users_words
+from howcome.domain.candidates import REFUSED_STEPS, users_words
 from howcome.domain.events import EDITORS, PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
@@ -143,7 +142,7 @@ class Briefing:
         return _within(limit_tokens, ((name, _marked(lines, unmerged)) for name, lines in sections))
 
     def _holding(self) -> Iterator[Section]:
-        yield "rules", _lines(self._rules, users_words)
+        yield "rules", _lines(self._rules, lambda one: self._rule_in(one) or users_words(one.text))
         checks = checks_of(self._store, self._scope, [one.row for one in self._recent], self._before_ms)
         yield "checks", [(f"[{checks.source.id}] {checks.passages[0][1]}", checks)] if checks is not None else []
         failed = [line for one in self._failures if self._is_recent(one) for line in self._failed(one)]
@@ -248,13 +247,30 @@ class Briefing:
 
     def _is_rule(self, memory: Memory) -> bool:
         """Whether it says what is to be kept to: pinned, kept by hand as such, standing, or worded so by the user."""
-        if memory.pinned_ms is not None or self._is_standing(memory):
+        if memory.pinned_ms is not None or self._is_standing(memory) or self._rule_in(memory):
             return True
+        is_short = "?" not in memory.text and len(memory.text.split()) <= MAX_RULE_WORDS
+        is_kept = memory.source == HAND and memory.type in RULE_TYPES
+        return is_short and is_kept and not self._is_correction(memory)
+
+    def _rule_in(self, memory: Memory) -> str:
+        """What the words of a memory order for good; "" if nothing."""
+        from howcome.recall.ordered import ordered  # its patterns cost a session without such words 4 ms
+
         said = memory.text if memory.source == HAND else users_words(memory.text)
-        if not said or "?" in said or len(said.split()) > MAX_RULE_WORDS:
-            return False
-        is_kept = memory.source == HAND and memory.type in RULE_TYPES and not self._is_correction(memory)
-        return is_kept or words.has(said, "rules") or _orders(said)
+        if not said:
+            return ""
+        is_refusal = memory.text.startswith(REFUSED_STEPS) and not self._is_run_elsewhere(memory)
+        return ordered(said, is_refusal=is_refusal, most_chars=MAX_LINE_CHARS)
+
+    def _is_run_elsewhere(self, memory: Memory) -> bool:
+        """Whether a command that was refused worked in another session: it was not refused for good."""
+        from howcome.domain.commands import form_number, parts_of
+
+        forms = {form_number(part) for part in parts_of(memory.text.partition("`")[2].partition("`")[0])}
+        others = [one.row for one in self._recent if not one.first_ms <= _said_ms(memory) <= one.last_ms]
+        worked = self._store.commands.worked_in(self._scope, others, self._before_ms) if forms and others else []
+        return any(form in forms for form, *_ in worked)
 
     def _is_correction(self, memory: Memory) -> bool:
         """Whether somebody only put right what was learnt: that is as much of a rule as it was before."""
@@ -307,18 +323,10 @@ def _marked(lines: list[Line], unmerged: Unmerged) -> list[Line]:
     return sorted(told, key=lambda line: bool(line[1] and line[1].unmerged))
 
 
-def _orders(said: str) -> bool:
-    """Whether a sentence begins as an order does that holds: "never …", but not "never mind"."""
-    from howcome.domain.sentences import sentences  # its patterns cost a session without such words 4 ms
-
-    told = (one.text for one in sentences(said, is_typed=True))
-    return any(words.opens(text, "orders") and not words.opens(text, "dangles") for text in told)
-
-
-def _lines(kept: Iterable[Memory], say: Callable[[str], str] = of_memory) -> list[Line]:
+def _lines(kept: Iterable[Memory], say: Callable[[Memory], str] = lambda one: of_memory(one.text)) -> list[Line]:
     return [
         (
-            f"[{one.id}] {cut(with_later(one, say(one.text) or one.text), MAX_LINE_CHARS)}",
+            f"[{one.id}] {cut(with_later(one, say(one) or one.text), MAX_LINE_CHARS)}",
             Reminder(None, 1.0, [(one.type, one.text)], [one.row], one),
         )
         for one in kept
