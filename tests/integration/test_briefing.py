@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builders import Record, Shell, write
+from tests.builders import START, Record, Shell, wrapped, write
 from tests.processes import answer_of, hook, payload, run
 
 from howcome.app import open_app
@@ -141,3 +142,13 @@ def test_a_new_project_is_told_what_holds_everywhere(checked: Path, event: str) 
     said = begun(checked, event=event, cwd=str(checked))
     assert "British English" in said
     assert "gauge" not in said
+
+
+@pytest.mark.parametrize("sessions", [1, 2])
+def test_a_failure_is_told_once_two_sessions_met_it(tmp_path: Path, store_folder: Path, sessions: int) -> None:
+    """What happened once may have been of that day."""
+    assert not store_folder.exists()
+    wrapped(tmp_path / "t", sessions, CWD, start=int(time.time() - START.timestamp()) - 1000)
+    assert run("import", str(tmp_path / "t")).returncode == 0
+    assert run("distil").returncode == 0
+    assert ("`wrap pytest -q` failed in 2 sessions; run `pytest -q` directly." in begun(tmp_path)) is (sessions == 2)

@@ -57,6 +57,10 @@ IDLE_EVENTS = 2
 RECENT_DAYS = {"context": 3, "failure": 60, "decision": 30}
 """What is open is of some days; what failed and what was decided stays worth saying longer."""
 
+FAILED_SESSIONS = 2
+"""What failed and was mended in so many sessions is met again: of 28 lines that came by two in place of three, sessions
+then ran that command, or edited such a file, in 25 (docs/evaluation.md)."""
+
 RULE_TYPES = ("decision", "pattern")
 """What somebody keeps by hand as one of these is to be kept to."""
 
@@ -238,8 +242,10 @@ class Briefing:
         return [(f"[{memory.id}] {text}", said)] if text and len(text) <= MAX_LINE_CHARS else []
 
     def _is_kept(self, memory: Memory) -> bool:
-        """Whether it holds until somebody says otherwise: kept by hand, pinned, or said in several sessions."""
-        return memory.source == HAND or memory.pinned_ms is not None or self._is_standing(memory)
+        """Whether a failure holds until somebody says otherwise: kept by hand, pinned, or met in several sessions."""
+        told = self._told.get(memory.key)
+        is_met_again = told is not None and told.sessions >= FAILED_SESSIONS
+        return memory.source == HAND or memory.pinned_ms is not None or is_met_again
 
     def _is_standing(self, memory: Memory) -> bool:
         told = self._told.get(memory.key)
