@@ -12,6 +12,8 @@ from functools import lru_cache
 from os.path import commonprefix
 from zlib import crc32
 
+from howcome.domain.complaints import complaint, first_line, is_vague
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 MAX_COMMAND_CHARS = 4_000
 """What is longer is a script with data in it."""
 
-MAX_OUTPUT_CHARS = 8_000
 MAX_SAID_CHARS, MAX_COMPLAINT_CHARS = 400, 160
 LOOKING = frozenset(
     ("cd", "echo", "ls", "cat", "grep", "rg", "find", "head", "tail", "sed", "wc", "which", "test", "export")
@@ -56,21 +57,6 @@ _NAME = re.compile(r"@?\w[\w@-]*")
 _PLAIN = re.compile(r"[\w:-]+")
 NOT_RUN = "<tool_use_error>"
 """How the result of a call begins that the client did not run, or ended when another call failed (Claude Code)."""
-
-_LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
-_SHOUTS = re.compile(
-    r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
-    r"|undefined|no matches)|(?-i:[a-z](?:Error|Exception)(?::|$))"
-)
-_ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b|(?-i:[a-z](?:Error|Exception)(?::|$))")
-_EMPTY = re.compile(
-    r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
-)
-_VAGUE = re.compile(
-    r"(?i)\bassert(?:ion)?\b|AssertionError|ELIFECYCLE|^make(?:\[\d+\])?: \*\*\*|\bRecipe\b|\bcommand failed"
-    r"|\bexit(?:ed)?(?: with)?(?: code| status)? \d+|\b\d+ failed|^\W*(?:\w+: )?Error:? \d+\W*$"
-)
-"""What says only that something failed: the next failure that says so is another one."""
 
 _COUNTED = re.compile(r"(?i)\W*found \d")
 """A count of problems: it differs where they are the same."""
@@ -148,18 +134,6 @@ def parts_of(line: str) -> tuple[Part, ...]:
     return tuple(found)
 
 
-def complaint(output: str, *, is_hooked: bool = False) -> str:
-    """The line that says what went wrong: the first with an error, else the first that shouts; "" where none does.
-
-    A hook of git runs several programs, and the one that fails is the last: there it is the last such line.
-    """
-    lines = (line.strip() for line in _LEAD.sub("", output[-MAX_OUTPUT_CHARS:]).splitlines())
-    shouting = [line for line in lines if _SHOUTS.search(line) and not _EMPTY.search(line)]
-    if is_hooked:
-        shouting.reverse()
-    return next((line for line in shouting if _ERROR.search(line)), shouting[0] if shouting else "")
-
-
 def masked(text: str) -> str:
     """A text without what is another each time: what is quoted, paths, hashes, numbers."""
     for pattern, mask in (_QUOTED, _PATH):
@@ -200,7 +174,7 @@ class Failure:
     @property
     def is_vague(self) -> bool:
         """Whether it is not said what went wrong."""
-        return not _SHOUTS.search(self.said) or any(pattern.search(self.said) for pattern in (_EMPTY, _VAGUE))
+        return is_vague(self.said)
 
     @property
     def exact(self) -> str:
@@ -221,7 +195,7 @@ def failure_of(line: str, output: str) -> Failure | None:
     That is the command which the complaint names, or which has a word that it names; else the only one that decides.
     """
     found = parts_of(line)
-    said = (complaint(output) or _first_line(output))[:MAX_SAID_CHARS]
+    said = (complaint(output) or first_line(output))[:MAX_SAID_CHARS]
     ran = [part for part in found if part.program not in LOOKING]
     blamed = [part for part in found if re.match(rf"(?:\(\w+\):)?(?:\S*/)?{re.escape(part.program)}: ", said)]
     blamed = blamed or [part for part in ran if _named(part.words[1:], said)]
@@ -357,11 +331,6 @@ def _named(words: Sequence[str], said: str) -> list[str]:
         if "/" not in name and len(name) > 1 and re.search(exact, said):
             found.append(name)
     return found
-
-
-def _first_line(output: str) -> str:
-    lines = (line.strip() for line in _LEAD.sub("", output[:MAX_OUTPUT_CHARS]).splitlines())
-    return next((line for line in lines if line), "")
 
 
 def _quoted(word: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SCHEMA = "howcome"
 """The schema of the database that all tables are in."""
 
-POSTGRES_VERSION = 4
+POSTGRES_VERSION = 5
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "postgres_migrations")
 _LOCK = 0x686F77636F6D65
 """Who migrates holds this advisory lock ("howcome")."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from howcome.log.database import Gate
     from howcome.log.event_log import EventLog
 
-SCHEMA_VERSION = 24
+SCHEMA_VERSION = 25
 BUSY_TIMEOUT_MS = 5000
 
 _MIGRATIONS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "log", "migrations")

@@ -18,7 +18,8 @@ from statistics import median
 from typing import TypeVar
 
 from howcome.domain.answering import cut
-from howcome.domain.commands import NOT_RUN, complaint, masked, parts_of
+from howcome.domain.commands import NOT_RUN, masked, parts_of
+from howcome.domain.complaints import complaint
 from howcome.domain.stored import Scope, StoredEvent
 from howcome.history.telemetry import solving
 from howcome.history.telemetry.solving import FIND, FIRST, IN_FULL, SET, UNSOLVED, Solved

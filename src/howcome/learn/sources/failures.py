@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, complaint, is_unchecked
+from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, is_unchecked
+from howcome.domain.complaints import complaint
 from howcome.learn.actions import Action
 from howcome.learn.command_runs import MAX_LATER, failed_in, prepared
 from howcome.learn.shell import Command, commands
