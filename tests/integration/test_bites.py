@@ -180,6 +180,8 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
     path = write(
         tmp_path / "running.jsonl",
         talk.user("make the poller retry, and never wake the buoy twice"),
+        talk.user("and the tides?"),
+        talk.user("and the tides?"),
         talk.call("Read", "toolu_0", file_path=f"{CWD}/quay/gauge.py"),
         talk.result("toolu_0", "a = 1"),
         talk.call("Edit", "toolu_1", file_path=f"{CWD}/quay/poller.py", old_string="a", new_string="b"),
@@ -202,6 +204,7 @@ def test_a_compacted_window_is_offered_what_its_summary_loses(tmp_path: Path) ->
         assert f"Changed files (below {CWD}/quay/), the last first: poller.py\n" in answer
         assert f"Looked at (below {CWD}/quay/), the last first: gauge.py\n" in answer
         assert answer.count("make tides") == 1
+        assert answer.count("and the tides?") == 1
         assert "`pytest tests/test_poller.py` failed" in answer
         assert "never wake the buoy twice" in answer
         assert "ls quay" not in answer

@@ -354,3 +354,17 @@ def test_no_memory_has_half_a_command(tmp_path: Path, store_folder: Path) -> Non
     assert run("distil").returncode == 0
     assert json.loads(run("memories", "--all-projects", "--json").stdout)["memories"] == []
     assert "…`" not in run("patterns", "--all-projects", "--all").stdout
+
+
+def test_a_row_of_a_failure_has_no_words_of_another_matter(tmp_path: Path, store_folder: Path) -> None:
+    """What the user asked for stands below it; what the agent says of it stays."""
+    assert store_folder
+    talk = Shell("earlier-1")
+    words = "Median over 7 samples. A filter needs tuning per quay. The total must count only tides of more than 10 m."
+    asked = talk.user(words)
+    why = talk.text("The compiler of this machine is from last year.")
+    kept(tmp_path, [asked, *talk.ran("tide build", "Exit code 1\nerror: unsupported level 67"), why])
+    row = run("search", "unsupported level 67", "--all-projects").stdout
+    assert "user: " not in row.partition("asked:")[0]
+    assert "asked: Median over 7 samples" in row
+    assert "agent: The compiler of this machine" in row

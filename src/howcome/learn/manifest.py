@@ -15,7 +15,7 @@ from howcome.domain.stored import StoredEvent
 from howcome.domain.text import tokens
 from howcome.learn.actions import Action
 from howcome.learn.base import stream_of
-from howcome.learn.scene import Scene, scene_of
+from howcome.learn.scene import Said, Scene, scene_of
 from howcome.learn.shell import commands
 from howcome.learn.sources.open_ends import todos_left
 from howcome.learn.sources.seen import one_line
@@ -48,7 +48,10 @@ def _lines(scenes: Sequence[Scene], actions: Sequence[Action]) -> Iterator[str]:
         yield f"Unfinished: {'; '.join(left[:TODOS])}"
     yield from _files([action for action in reversed(actions) if action.call.file and not action.has_failed])
     words = [said for scene in scenes for said in scene.user_said() if said.event.kind == events.USER_PROMPT]
-    for said in words[: -WORDS - 1 : -1]:
+    once: dict[str, Said] = {}  # a prompt that waited is told where it came and where it ran
+    for said in reversed(words):
+        once.setdefault(said.text, said)
+    for said in list(once.values())[:WORDS]:
         yield f"[{said.event.id}] user: {one_line(said.text, MAX_WORDS_CHARS)}"
     ran: dict[str, Action] = {}
     for action in reversed(actions):

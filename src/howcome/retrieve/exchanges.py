@@ -48,7 +48,8 @@ search for it. An answer has so many terms, or tools were called for it.
 NO_PLACE = -2
 """Of a passage that is no sentence: none is the next one."""
 
-_WHO = {events.ORIGIN_USER: "user: ", events.ORIGIN_ASSISTANT: "agent: "}
+_USER = events.ORIGIN_USER
+_WHO = {_USER: "user: ", events.ORIGIN_ASSISTANT: "agent: "}
 
 
 class _Piece:
@@ -182,7 +183,9 @@ class Exchanges:
         is_quoted = found.kind not in events.TURN_KINDS and self._quotes(found)
         is_best = not told or is_quoted or share_of(passage.lower(), self._weights) - FRAGMENT > told[0][0]
         best = [_Piece(found, NO_PLACE, passage)] if is_best else []
-        return [*best, *(_Piece(*whose, text) for _, whose, text in told)]
+        pieces = [(worth, _Piece(*whose, text)) for worth, whose, text in told]
+        is_asked = is_best and found.kind not in events.TURN_KINDS  # the row names the prompt that opened it
+        return [*best, *(one for worth, one in pieces if worth > 0 or not is_asked or one.turn.origin != _USER)]
 
     def _sentences(self, turns: Sequence[StoredEvent]) -> Iterator[tuple[tuple[StoredEvent, int], str]]:
         said = {turn.row: (turn.text or turn.excerpt) for turn in turns if turn.kind in events.TURN_KINDS}
