@@ -258,19 +258,17 @@ def test_a_timeline_is_a_session_from_its_start(asking: Shell) -> None:
 
 
 def test_sessions_of_a_time_are_listed(asking: Shell) -> None:
-    """Until a moment, too; a question that speaks of a time says how."""
+    """Until a moment, too."""
     every = asking.json("timeline", "--all-projects")["sessions"]
     middle = sorted(one["last"] for one in every)[len(every) // 2]
     early = asking.json("timeline", "--all-projects", "--before", middle)["sessions"]
     late = asking.json("timeline", "--all-projects", "--since", middle)["sessions"]
     assert len(early) < len(every) > len(late)
     assert {one["session_id"] for one in early + late} == {one["session_id"] for one in every}
-    said = asking("search", "--project", PROJECT, "what did we do about redis on 2026-03-02").stdout
-    assert "The sessions of that time: howcome timeline --since 2026-03-02 --before 2026-03-03" in said
 
 
-def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp_path: Path) -> None:
-    """Where none is of it that is said. A question of nothing else leads to the sessions of that time."""
+def test_a_question_that_names_a_time_is_answered_from_it(shell: Shell, tmp_path: Path) -> None:
+    """Where nothing of it answers that is said. A question of nothing else is answered by its sessions."""
     ships = "We ship Q4 of the lift, because Q8 does not fit."
     for day, said in enumerate(
         ("The crane stops at the berth: a fuse.", f"The crane, the crane! Its motor is hot. {ships}")
@@ -282,8 +280,14 @@ def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp
     days = {one["ts"][:10] for one in shell.json(*asked, "crane berth motor hot stop")["results"]}
     assert len(days) == 2
     for day in days:
-        assert shell.json(*asked, f"crane berth motor hot stop on {day}")["results"][0]["ts"].startswith(day)
-    assert "None of these is of that time." in shell(*asked, "crane berth motor hot stop in January 2024").stdout
+        for words in (f"crane berth motor hot stop on {day}", f"{day} crane"):
+            assert {one["ts"][:10] for one in shell.json(*asked, words)["results"]} == {day}
+            assert f"Only of {day}." in shell(*asked, words).stdout
+        whole = shell.json(*asked, f"what did we do on {day}?")
+        assert (whole["results"], [one["first"][:10] for one in whole["sessions"]]) == ([], [day])
+        assert shell(*asked, f"was haben wir am {day} gemacht").stdout.endswith(f"The sessions of {day}.\n")
+    never = shell(*asked, "crane berth motor hot stop in January 2024").stdout
+    assert "None of these is of 2024-01-01 to 2024-01-31." in never
     assert ships in shell.json(*asked, "Q4")["results"][0]["excerpt"]  # a name may look like a time
     for bare in (
         "what did I do yesterday",
@@ -292,7 +296,7 @@ def test_answers_of_the_time_that_a_question_names_stand_first(shell: Shell, tmp
         "what happened last tuesday",
     ):
         only = shell(*asked, bare).stdout
-        assert (only.count("\n"), only.startswith("The sessions of that time: ")) == (1, True), only
+        assert (only.count("\n"), only.startswith("No session is of ")) == (1, True), only
 
 
 def test_an_event_is_shown_by_any_unique_beginning_of_its_id(asking: Shell) -> None:

@@ -56,6 +56,7 @@ SHOWN = {
     "search?q=TidePoller": ["retry a", "TidePoller", "How sure", "fulltext"],
     "search?q=TidePoller&why=1": ["“TidePoller”", "here, weight"],
     "search?q=xyzzyplugh": ["Nothing found"],
+    "search?q=what+did+we+do+in+2026": ["The sessions of 2026-01-01 to 2026-12-31.", "why does berth0 fail?"],
     "memories": ["Decision", *KEPT, OUTSIDE, "from outside"],
     "memories?by=topic": ["poller retries", *KEPT],
     "review": ["They name different numbers.", *KEPT, OUTSIDE, "Accept", "Refuse", "Wrong, never again", "Both hold"],

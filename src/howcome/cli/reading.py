@@ -12,7 +12,6 @@ from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command,
 from howcome.domain.events import TOOL_CALL, TOOL_RESULT, squeeze
 from howcome.domain.memories import Memory
 from howcome.domain.stored import ID_PREFIX, StoredEvent
-from howcome.domain.text import title_of
 from howcome.errors import StoreMissingError, UsageError
 from howcome.present import screen
 from howcome.present.files import file_and_line, missing, past_view, told
@@ -165,11 +164,7 @@ def _list_sessions(
             nothing = "No such sessions of this project; --all-projects lists every one."
     more = [f"There are more: --limit {5 * limit}"] if len(found) > limit else []
     found = found[:limit]
-    rows = []
-    for one in found:
-        where = one.project if all_projects else ""
-        about = (screen.local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
-        rows.append(screen.Row(squeeze(title_of(one.prompt), 220), (*about, short_session(one.name))))
+    rows = [screen.session_row(one, is_everywhere=all_projects) for one in found]
     facts = {"sessions": [session_view(one) for one in found]}
     screen.report_rows(facts, rows, notes=more if found else [nothing], as_json=as_json)
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 
-from howcome.app import App, now_ms
+from howcome.app import App
 from howcome.cli.arguments import (
     check_scope,
     clean_argument,
@@ -16,18 +16,16 @@ from howcome.cli.arguments import (
     scope_of,
 )
 from howcome.cli.declared import ALL_PROJECTS, JSON, PROJECT, argument, command, option
-from howcome.domain import words
 from howcome.domain.answering import BETWEEN
 from howcome.domain.events import RATIONALE
 from howcome.domain.memories import RESOLVED, author_of
 from howcome.domain.stored import Found
 from howcome.domain.text import STOP_WORDS
-from howcome.domain.times import iso_day, spans, without
-from howcome.errors import ProviderError, StoreMissingError
-from howcome.present.moments import ahead_of_utc_ms
+from howcome.errors import StoreMissingError
+from howcome.present.answers import answers
 from howcome.present.nothing_found import EMPTY, not_searchable, nothing_found, only_near
-from howcome.present.screen import Row, day, is_terminal, report_rows
-from howcome.present.views import around_lines, contradiction_of, hit_view, kind_of, short_session
+from howcome.present.screen import Row, day, is_terminal, report_rows, session_row
+from howcome.present.views import around_lines, contradiction_of, hit_view, kind_of, session_view, short_session
 from howcome.retrieve.branches import told as on_branch
 from howcome.retrieve.question import TYPES, Question
 
@@ -105,46 +103,23 @@ def _answers(
 ) -> tuple[dict[str, object], list[Row], list[str]]:
     """What a search gives programs, and people: rows, and what else is to be said."""
     lag = app.index.within(1.0, question.scope)  # seconds for what others have stored and nobody made searchable
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for one question numpy's threads cost more than they save
     started = time.perf_counter()
-    found, failed = _found(app, question)
+    told = answers(app, question)
+    found, failed = told.found, told.failed
     elapsed_ms = (time.perf_counter() - started) * 1000
     hints = [] if is_everywhere else ["--all-projects searches every project"]
-    found, is_time_only, then = _in_time(app, question, found)
-    is_told = found or (is_time_only and not is_unknown(question.scope) and not app.events.is_empty())
     notes = [only_near(narrowed, hints)] if found and found[0].is_near else []
-    notes = notes if is_told else _nothing(app, question, narrowed, hints)
+    notes = notes if found or told.is_told else _nothing(app, question, narrowed, hints)
     notes += [not_searchable(lag)] if lag else []
-    notes += then
+    notes += told.notes
     hits = [[hit_view(item) for item in found if item.is_near == is_near] for is_near in (False, True)]
     report = {"results": hits[0], "nearest": hits[1], "ms": round(elapsed_ms, 3), "index_lag_rows": lag}
+    report |= {"sessions": [session_view(one) for one in told.sessions]} if told.sessions else {}
     if failed:
         report, notes = report | {"by_words_only": failed}, [*notes, f"Searched by words only: {failed}"]
-    return report, [_row(item, is_everywhere=is_everywhere) for item in found], notes
-
-
-def _in_time(app: App, question: Question, found: list[Found]) -> tuple[list[Found], bool, list[str]]:
-    """For a question that speaks of one time: answers of that time first, and what lists its sessions.
-
-    Where a question asks nothing else (the second of what is returned) and nothing is found, that list answers it.
-    """
-    asked, now, ahead = " ".join(question.concepts)[:200], now_ms(), ahead_of_utc_ms(now_ms())
-    spoken = spans(asked, now + ahead)
-    if len(spoken) != 1 or spoken[0].since_ms is None:
-        return found, False, []
-    since_ms, before_ms = spoken[0].since_ms, spoken[0].before_ms
-    inside = [one for one in found if since_ms <= _ts_ms(one) + ahead < (before_ms or now + ahead + 1)]
-    rest = words.rest_of(words.telling(without(asked, now + ahead), asked), "recalls", "hints", "asking")
-    is_time_only = not app.search.has_words(rest)
-    others = [one for one in found if one not in inside]
-    before = f" --before {iso_day(before_ms)}" if before_ms is not None else ""
-    notes = [f"The sessions of that time: howcome timeline --since {iso_day(since_ms)}{before}"]
-    return [*inside, *others], is_time_only, ["None of these is of that time."] * (others != [] == inside) + notes
-
-
-def _ts_ms(item: Found) -> int:
-    """When it was said."""
-    memory = item.memory
-    return item.event.order_ms if item.event else (memory.said_ms or memory.created_ms) if memory else 0
+    rows = [session_row(one, is_everywhere=is_everywhere) for one in told.sessions]
+    return report, [*rows, *(_row(item, is_everywhere=is_everywhere) for item in found)], notes
 
 
 def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Sequence[str]) -> list[str]:
@@ -154,15 +129,6 @@ def _nothing(app: App, question: Question, narrowed: Sequence[str], hints: Seque
     missing = ["No rationales are written here yet: run `howcome rationale`."] if is_unwritten else []
     is_all = is_unwritten and set(question.types) == {RATIONALE}
     return missing if is_all else [nothing_found(app, question, narrowed, hints), *missing]
-
-
-def _found(app: App, question: Question) -> tuple[list[Found], str]:
-    """What answers a question, and why only words were searched ('': that was not so)."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # for one question numpy's threads cost more than they save
-    try:
-        return app.search.find(question), ""
-    except ProviderError as error:  # an endpoint that is down, a model that is not here: words are
-        return app.search.find(question, by_words=True), str(error)
 
 
 def _row(item: Found, *, is_everywhere: bool) -> Row:

@@ -201,10 +201,9 @@ def spans(text: str, now_ms: int) -> list[Span]:
 
 
 def without(text: str, now_ms: int) -> str:
-    """What a text says beside the times that it speaks of, in lower case."""
-    if not _may_speak_of_time(text):
-        return text
-    return _found(_in_english(text.lower()), now_ms, _forms())[0].replace("~", " ")
+    """The words of a text but for those of the times that it speaks of."""
+    left = _found(_in_english(text.lower()), now_ms, _forms())[0].split()
+    return " ".join(word for word in text.split() if _in_english(word.lower()) in left)
 
 
 def _found(rest: str, now_ms: int, forms: Sequence[Form]) -> tuple[str, list[Found]]:
@@ -257,7 +256,7 @@ def _forms() -> Sequence[Form]:
             (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", lambda m, _: _day(m[3], m[2], m[1])),
             (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", lambda m, _: _month_at(int(m[1]), int(m[2]))),
             (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", lambda m, now: _month_day(m[1], m[2], m[3], now)),
-            (rf"\b{_ORDINAL} (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
+            (rf"\b{_ORDINAL}\.? (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
             (rf"\b{_COUNT} {_UNIT} ago\b", _ago),
             (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", lambda m, now: (now - _length(m[1], m[2]), now)),
             (r"\bthe day before yesterday\b", lambda _, now: _whole_day(now, 2)),
@@ -299,10 +298,8 @@ def _joined(text: str, found: Sequence[Found], now_ms: int) -> list[Span]:
 
 
 def _led(lead: str, since: int, before: int) -> Span:
-    if lead == "since":
-        return Span(since, None)
-    if lead == "after":
-        return Span(before, None)
+    if lead in ("since", "after"):
+        return Span(since if lead == "since" else before, None)
     if lead == "before":
         return Span(None, since)
     return Span(None, before) if lead in ("until", "till") else Span(since, before)
@@ -368,11 +365,14 @@ def _weekday(match: re.Match[str], now_ms: int) -> Bounds:
     return _whole_day(now_ms, 7 if which in ("last", "past", "previous") and back == 0 else back)
 
 
+def _is_led(match: re.Match[str]) -> bool:
+    return match.string[max(0, match.start() - 10) : match.start()].rstrip().rsplit(" ", 1)[-1] in _BEFORE_MONTHS
+
+
 def _month(match: re.Match[str], now_ms: int) -> Bounds:
     """A month by its name, or a part of it; "may" and "march" only where a word before says that it is one."""
     part, name, year = match[1], match[2], match[3]
-    lead = match.string[max(0, match.start() - 10) : match.start()].rstrip().rsplit(" ", 1)[-1]
-    is_named = bool(part or year) or lead in _BEFORE_MONTHS
+    is_named = bool(part or year) or _is_led(match)
     if not is_named and (len(name) < 4 or name in ("march", "may")):
         return None
     number, this_year = _MONTHS.index(name[:3]) + 1, date_of(now_ms)[0]
@@ -388,6 +388,8 @@ def _month(match: re.Match[str], now_ms: int) -> Bounds:
 
 
 def _quarter(match: re.Match[str], now_ms: int) -> Bounds:
+    if not match[2] and not _is_led(match):  # other things are called Q4, too
+        return None
     first, this_year = int(match[1]) * 3 - 2, date_of(now_ms)[0]
     year = int(match[2]) if match[2] else this_year - (_month_at(this_year, first)[0] > now_ms)
     return _month_at(year, first)[0], _month_at(year, first + 2)[1]

@@ -15,12 +15,13 @@ from howcome.domain import events
 from howcome.domain.answering import cut as shorten
 from howcome.domain.events import squeeze
 from howcome.domain.memories import Memory, MemoryFilter, is_memory_id
-from howcome.domain.stored import Found, Scope, SessionSummary, StoredEvent
+from howcome.domain.stored import Scope, SessionSummary, StoredEvent
 from howcome.domain.text import tokens
-from howcome.errors import NotFoundError, ProviderError, UsageError
+from howcome.errors import NotFoundError, UsageError
 from howcome.mcp.arguments import Arguments
 from howcome.mcp.workplace import Workplace
 from howcome.present import files
+from howcome.present.answers import answers
 from howcome.present.moments import moment_ms
 from howcome.present.nothing_found import EMPTY, agents, not_searchable, nothing_found, only_near
 from howcome.present.render import Rendered, block, counted, entry, inline, iso_time, joined, line, stored
@@ -91,12 +92,15 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         since_ms=moment_ms(since, "since", now) if since else None,
         with_near=True,
     )
-    found, failed = _found(app, question)
+    told = answers(app, question)
+    found, failed = told.found, told.failed and f"Searched by words only: {told.failed}"
     lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
     narrowed = [name for name in _NARROWING if arguments.texts(name)]
     hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
     if not found:
-        return nothing_found(app, question, narrowed, hints) + (f" {lag}." if lag else "")
+        nothing = " ".join(told.notes) if told.is_told else nothing_found(app, question, narrowed, hints)
+        nothing += f" {lag}." if lag else ""
+        return _of_time(session, told.sessions, nothing) if told.sessions else nothing
     is_named = project is not None or is_everywhere
     views = [hit_view(item) for item in found]
     chars = max(HIT_CHARS, min(MAX_HIT_CHARS, HITS_CHARS // len(found)))
@@ -105,17 +109,14 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
         hit = line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars))
         lines.append(joined([hit, *(line("  ", shorten(told, HIT_AROUND_CHARS)) for told in around_lines(view, 1))]))
     head = only_near(narrowed, hints) if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
-    head += " Full text: get_memories; around an event: get_context,"
+    head += "".join(f" {note}" for note in told.notes) + " Full text: get_memories; around an event: get_context,"
     head += f" expand_memory.{f' {lag}.' if lag else ''}"
     return answer(app, head, cut_to_fit(lines, "a smaller limit"))
 
 
-def _found(app: App, question: Question) -> tuple[list[Found], str]:
-    """What answers a question, and what failed: by words alone without the embedder."""
-    try:
-        return app.search.find(question), ""
-    except ProviderError as error:
-        return app.search.find(question, by_words=True), f"Searched by words only: {error}"
+def _of_time(session: Workplace, found: Sequence[SessionSummary], head: str) -> str:
+    lines = [_session_line(one, session.name) for one in found]
+    return answer(session.app, f"{head} get_timeline(session=…) tells one.", cut_to_fit(lines, "a smaller limit"))
 
 
 # -- whole texts -------------------------------------------------------------------------------------------------------

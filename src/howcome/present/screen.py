@@ -13,14 +13,17 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 
 from howcome.app.clock import now_ms
-from howcome.present.render import json_line, plain, plain_line
+from howcome.domain.events import squeeze
+from howcome.domain.text import title_of
+from howcome.present.render import counted, json_line, plain, plain_line
 from howcome.present.terminal import echo, echo_page, echo_text, screen_size
-from howcome.present.views import kind_of, memory_marks
+from howcome.present.views import kind_of, memory_marks, short_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from howcome.domain.stored import SessionSummary
     from howcome.present.views import View
 
 INDENT, GAP, MIN_ROOM = "  ", 2, 16
@@ -28,6 +31,7 @@ DIM, FOUND = "2", "1;31"
 """Styles, as a terminal knows them: only the eight standard colours, legible on dark and on light."""
 
 WEEK_DAYS, YEAR_DAYS = 6, 300
+TITLE_CHARS = 220
 DAY_MS = 86_400_000
 
 
@@ -44,6 +48,13 @@ class Row:
         self, text: str, about: Sequence[str] = (), details: Sequence[str] = (), *, is_whole: bool = False
     ) -> None:
         self.text, self.about, self.details, self.is_whole = text, about, details, is_whole
+
+
+def session_row(one: SessionSummary, *, is_everywhere: bool) -> Row:
+    """A session of a list: what it was about; when, who, how much, where and which."""
+    where = one.project if is_everywhere else ""
+    about = (local_time(one.last_ms, now_ms()), one.client, counted(one.count, "event"), where)
+    return Row(squeeze(title_of(one.prompt), TITLE_CHARS), (*about, short_session(one.name)))
 
 
 def is_terminal() -> bool:

@@ -20,8 +20,9 @@ from howcome.domain.spending import DAY_MS
 from howcome.domain.stored import Scope
 from howcome.domain.text import STOP_WORDS
 from howcome.domain.verdicts import KEPT_DAYS, PastVerdict
-from howcome.errors import NotFoundError, ProviderError
+from howcome.errors import NotFoundError
 from howcome.present import statistics
+from howcome.present.answers import answers
 from howcome.present.nothing_found import nothing_found, only_near
 from howcome.present.spent import gather
 from howcome.present.unsaid import without_secrets
@@ -131,24 +132,25 @@ def session(asked: Asked) -> Context:
 def search(asked: Asked) -> Context:
     """What answers a question, and why."""
     text, kind, is_explained = asked.text("q"), asked.text("type"), bool(asked.text("why"))
-    found, nothing, most = [], "", MORE_HITS if asked.text("more") else HITS
+    found, sessions, nothing, most = [], [], "", MORE_HITS if asked.text("more") else HITS
     if text:
         wanted = (kind,) if kind in FOUND_TYPES else ()
         question = Question(text, asked.scope, limit=most + 1, types=wanted, explained=is_explained, with_near=True)
-        try:
-            found = asked.app.search.find(question)
-        except ProviderError as error:  # words are there
-            found, nothing = asked.app.search.find(question, by_words=True), f"Searched by words only: {error}"
+        told = answers(asked.app, question)
+        found, sessions = told.found, told.sessions
         hints, narrowed = [] if asked.scope.is_everything else ["choose every project"], ["the type"] if wanted else []
-        if not found:
-            nothing = nothing_found(asked.app, question, narrowed, hints)
-        elif found[0].is_near:
-            nothing = " ".join(filter(None, (nothing, only_near(narrowed, hints))))
+        said = [f"Searched by words only: {told.failed}"] if told.failed and found else []
+        if not found and not told.is_told:
+            said = [nothing_found(asked.app, question, narrowed, hints)]
+        elif found and found[0].is_near:
+            said += [only_near(narrowed, hints)]
+        nothing = " ".join([*said, *told.notes])
     words = [word for word in text.split() if word.lower() not in STOP_WORDS]
     hits = [(hit_view(one), one) for one in found[:most]]
     return {
         "q": text, "type": kind, "types": FOUND_TYPES, "hits": hits, "around": around_lines, "words": words,
         "nothing": nothing, "why": is_explained, "has_more": len(found) > most == HITS, "most": MORE_HITS,
+        "sessions": sessions,
     }  # fmt: skip
 
 
