@@ -105,6 +105,15 @@ QUEUES: dict[str, tuple[list[Record], list[str]]] = {
         [BOOK, *[Q.typed("go on"), Q.absorbed("go on"), Q.attached("go on"), GO_ON] * 1,
          Q.typed("go on"), Q.attached("go on"), Q.absorbed("go on"), GO_ON],
         ["go on", "go on"]),
+    "removed without its words, then attached, the first attachment": (
+        [Q.typed("use tabs"), Q.operation("remove"), Q.attached("use tabs"), GO_ON], ["use tabs"]),
+    "the same twice": (
+        [Q.typed("go on"), Q.operation("remove"), Q.attached("go on"), GO_ON,
+         Q.typed("go on"), Q.operation("remove"), Q.attached("go on"), GO_ON],
+        ["go on", "go on"]),
+    "both waiting, removed at once, then attached": (
+        [Q.typed("go on"), Q.typed("go on"), Q.operation("remove"), Q.attached("go on"), Q.attached("go on"), GO_ON],
+        ["go on", "go on"]),
     "attached as blocks, with an image": (
         [BOOK, Q.typed("like this"), Q.attached([{"type": "text", "text": "like this"},
          {"type": "image", "source": {"data": "aGk="}}]), Q.absorbed("like this"), GO_ON],

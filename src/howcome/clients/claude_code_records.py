@@ -171,8 +171,8 @@ def _attachment_events(record: Record, state: ReaderState) -> list[Event]:
     if not is_prompt or not_a_persons_record(record) or not_a_persons_record(attachment):
         return []
     words = _queued_words(result_text(attachment.get("prompt"), with_media=False))
-    state.queue.attach(words, parse_time_ms(record.get("timestamp")))
-    return [_event(record, state, events.USER_PROMPT, 0, words)] if words else []
+    is_new = state.queue.attach(words, parse_time_ms(record.get("timestamp")))
+    return [_event(record, state, events.USER_PROMPT, 0, words)] if words and is_new else []
 
 
 def not_a_persons_record(record: Record) -> bool:

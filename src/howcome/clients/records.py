@@ -56,10 +56,10 @@ class PromptQueue:
     | taken back into the editor | `popAll` | nobody: it was never said |
 
     So words of the queue itself are said when `remove` has come and no attachment will: at once where the client wrote
-    none so far, else when the agent, or a person, goes on. Forks copy records with an id, but no operations of it.
+    none so far, else when the agent, or a person, goes on. An attachment that comes after all says nothing new. Forks copy records with an id, but no operations of it.
     """
 
-    __slots__ = ("attached_ms", "expected", "is_attaching", "unconfirmed", "waiting")
+    __slots__ = ("attached_ms", "expected", "is_attaching", "said", "unconfirmed", "waiting")
 
     def __init__(self, values: dict[str, Any] | None = None) -> None:
         values = values or {}
@@ -73,6 +73,8 @@ class PromptQueue:
         """Times of attachments whose `enqueue` has not come: both may have the same, and be sorted by it."""
         self.is_attaching: bool = bool(values.get("is_attaching"))
         """Whether this client writes attachments."""
+        self.said: list[str] = values.get("said") or []
+        """Words that were said by `remove` alone since somebody went on."""
 
     def to_values(self) -> dict[str, object]:
         """The queue as JSON values, empty parts left out."""
@@ -81,7 +83,7 @@ class PromptQueue:
     @property
     def holds_words(self) -> bool:
         """Whether words of a person are in it."""
-        return bool(self.expected) or any(entry[_WORDS] for entry in self.waiting)
+        return bool(self.expected or self.said) or any(entry[_WORDS] for entry in self.waiting)
 
     def enqueue(self, words: str, ts_ms: int | None) -> None:
         """Somebody typed, or the client itself put something into the queue."""
@@ -121,15 +123,19 @@ class PromptQueue:
             return self._say([one for one in self.waiting if not one[_WORDS].startswith("/")] or self.waiting)
         return []
 
-    def attach(self, words: str, ts_ms: int | None) -> None:
-        """An attachment says these words."""
+    def attach(self, words: str, ts_ms: int | None) -> bool:
+        """An attachment says these words; whether they are new."""
         self.is_attaching = True
+        if words in self.said:
+            self.said.remove(words)
+            return False
         entry = self._first(words, is_given=True) or self._first(words)
         if entry is None and ts_ms is not None:
             self.attached_ms = [*self.attached_ms[-MAX_WAITING:], ts_ms]
         if entry is None or not entry[_IS_GIVEN]:
             self.unconfirmed += 1
         self._drop(entry)
+        return True
 
     def prompt(self, words: str) -> None:
         """A `user` record says these words."""
@@ -139,7 +145,9 @@ class PromptQueue:
 
     def go_on(self) -> list[Words]:
         """Somebody answers or asks: no attachment comes any more for what the agent was given; what that says."""
-        return self._say([entry for entry in self.waiting if entry[_IS_GIVEN]])
+        said = self._say([entry for entry in self.waiting if entry[_IS_GIVEN]])
+        self.said = []
+        return said
 
     def _first(self, words: str | None = None, *, is_given: bool = False) -> list[Any] | None:
         """The first (with these words) that the agent has got, or not."""
@@ -152,6 +160,7 @@ class PromptQueue:
 
     def _say(self, entries: list[list[Any]]) -> list[Words]:
         self.waiting = [entry for entry in self.waiting if not any(entry is said for said in entries)]
+        self.said += [entry[_WORDS] for entry in entries if entry[_WORDS]]
         return [(entry[_WORDS], entry[_TS]) for entry in entries if entry[_WORDS]]
 
 
