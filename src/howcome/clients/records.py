@@ -56,7 +56,8 @@ class PromptQueue:
     | taken back into the editor | `popAll` | nobody: it was never said |
 
     So words of the queue itself are said when `remove` has come and no attachment will: at once where the client wrote
-    none so far, else when the agent, or a person, goes on. An attachment that comes after all says nothing new. Forks copy records with an id, but no operations of it.
+    none so far, else when the agent, or a person, goes on. An attachment that comes after all says nothing new.
+    Forks copy records with an id, but no operations of it.
     """
 
     __slots__ = ("attached_ms", "expected", "is_attaching", "said", "unconfirmed", "waiting")

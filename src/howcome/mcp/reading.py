@@ -94,27 +94,27 @@ def search_memory(session: Workplace, arguments: Arguments) -> str:
     )
     told = answers(app, question)
     found, failed = told.found, told.failed and f"Searched by words only: {told.failed}"
-    lag = ". ".join(filter(None, (not_searchable(app.index.lag()), failed)))
+    lag = "".join(f" {one}." for one in (not_searchable(app.index.lag()), failed) if one)
     narrowed = [name for name in _NARROWING if arguments.texts(name)]
     hints = [] if project or is_everywhere else ["project: 'all' searches every project"]
     if not found:
         nothing = " ".join(told.notes) if told.is_told else nothing_found(app, question, narrowed, hints)
-        nothing += f" {lag}." if lag else ""
-        return _of_time(session, told.sessions, nothing) if told.sessions else nothing
+        return _of_time(session, told.sessions, nothing + lag)
     is_named = project is not None or is_everywhere
     views = [hit_view(item) for item in found]
     chars = max(HIT_CHARS, min(MAX_HIT_CHARS, HITS_CHARS // len(found)))
     lines = []
     for view in views:
         hit = line(hit_head(view, session.name, with_project=is_named), shorten(view["excerpt"], chars))
-        lines.append(joined([hit, *(line("  ", shorten(told, HIT_AROUND_CHARS)) for told in around_lines(view, 1))]))
+        lines.append(joined([hit, *(line("  ", shorten(one, HIT_AROUND_CHARS)) for one in around_lines(view, 1))]))
     head = only_near(narrowed, hints) if found[0].is_near else f"{counted(len(found), 'hit')}, best first."
-    head += "".join(f" {note}" for note in told.notes) + " Full text: get_memories; around an event: get_context,"
-    head += f" expand_memory.{f' {lag}.' if lag else ''}"
+    head = " ".join((head, *told.notes, f"Full text: get_memories; around an event: get_context, expand_memory.{lag}"))
     return answer(app, head, cut_to_fit(lines, "a smaller limit"))
 
 
 def _of_time(session: Workplace, found: Sequence[SessionSummary], head: str) -> str:
+    if not found:
+        return head
     lines = [_session_line(one, session.name) for one in found]
     return answer(session.app, f"{head} get_timeline(session=…) tells one.", cut_to_fit(lines, "a smaller limit"))
 
