@@ -167,7 +167,9 @@ def test_an_export_as_markdown_is_edited_and_read_back(machine: Machine, tmp_pat
     machine.run("export", str(file))
     text = file.read_text()
     assert text.startswith("# Memories\n")
-    assert machine.ask("import-memories", file) | {"problems": []} == machine.ask("import-memories", file)
+    for _ in range(2):
+        read = machine.ask("import-memories", "--mine", file)
+        assert (read["added"], read["known"], read["edited"]) == (0, 2, 0)
     edited = text.replace("five times", "seven times") + "- [pattern] Berths are numbered from the lighthouse\n"
     file.write_text(edited)
     refused = machine.run("import-memories", str(file))
@@ -175,7 +177,7 @@ def test_an_export_as_markdown_is_edited_and_read_back(machine: Machine, tmp_pat
     trial = machine.ask("import-memories", "--mine", "--dry-run", file)
     assert (trial["edited"], "Uploads are retried five times" in machine.texts()) == (1, True)
     done = machine.ask("import-memories", "--mine", file)
-    assert (done["edited"], done["known"] + done["added"]) == (1, 1)
+    assert (done["edited"], done["known"], done["added"]) == (1, 1, 1)
     assert machine.texts() == [
         "Berths are numbered from the lighthouse", "Tides:\nread in feet\n- [decision] not a line of its own",
         "Uploads are retried seven times",

@@ -125,7 +125,7 @@ def import_memories(
         first = list(islice(lines, 1))
         require_head(first)
         values = chain(first, lines)
-    edited = 0
+    edited = same = 0
     with _open_to_import(is_trial=dry_run) as app:
         here = app.projects.root_of(current_folder(os.environ))
         if tool is not None:
@@ -133,8 +133,9 @@ def import_memories(
             file = file or os.path.expanduser(where)
             values = enumerate((HEAD, *({**line, "project": here} for line in reader(file, here))))
         elif str(file).endswith(MARKDOWN):
-            edited, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
+            edited, same, values = _from_markdown(app, str(file), here, bad, is_mine=is_mine, is_trial=dry_run)
         done = app.memories.import_values(values, is_trial=dry_run, is_mine=is_mine)
+    done.known += same
     done.problems = sorted(done.problems + bad)
     words = shlex.join(([f"--from={tool}"] if tool else []) + [click.format_filename(str(file))])
     _print_import(done, words, edited, is_trial=dry_run, as_json=as_json)
@@ -144,9 +145,9 @@ def import_memories(
 
 def _from_markdown(
     app: App, file: str, here: str, bad: list[tuple[int, str]], *, is_mine: bool, is_trial: bool
-) -> tuple[int, Iterable[tuple[int, object]]]:
-    """Corrects what was edited, where it is believed: how many, and the new lines as those of an export."""
-    changed, new = markdown.compared(app.memories, markdown.read(read_text(file)))
+) -> tuple[int, int, Iterable[tuple[int, object]]]:
+    """Corrects what was edited, where it is believed: how many, how many are as they were, and new lines to import."""
+    changed, new, same = markdown.compared(app.memories, markdown.read(read_text(file)))
     count = 0
     for known, line in changed:
         if not is_mine or not known.is_live:
@@ -157,7 +158,7 @@ def _from_markdown(
             app.memories.update(known.id, text=line.text, type=line.type, is_person=True)
     roots, at_ms = {markdown.EVERYWHERE: None, "": here}, now_ms()
     values = [(line.number, markdown.as_export(line, roots.get(line.project, line.project), at_ms)) for line in new]
-    return count, [(0, HEAD), *values]
+    return count, same, [(0, HEAD), *values]
 
 
 def _still_here(ids: list[str]) -> str:

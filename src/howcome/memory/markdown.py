@@ -66,9 +66,9 @@ def _memory(number: int, held: str, project: str) -> Iterator[Line]:
         yield Line(number, found[1], found[2].strip(), found[3], project)
 
 
-def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memory, Line]], list[Line]]:
-    """The memories whose line says something else now, each with it, and the lines that are of none yet."""
-    edited, new = [], []
+def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memory, Line]], list[Line], int]:
+    """The memories whose line says something else now, each with it; the lines of none yet; how many are the same."""
+    edited, new, same = [], [], 0
     for line in lines:
         try:
             known = memories.get(line.id) if line.id is not None else None
@@ -78,7 +78,9 @@ def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memo
             new.append(line)
         elif (known.text, known.type) != (line.text, line.type):
             edited.append((known, line))
-    return edited, new
+        else:
+            same += 1
+    return edited, new, same
 
 
 def as_export(line: Line, project: str | None, now_ms: int) -> dict[str, object]:
