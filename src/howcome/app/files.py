@@ -6,7 +6,9 @@ import os
 from itertools import accumulate
 
 from howcome.app.clock import now_ms
+from howcome.clients.decode import clean_text
 from howcome.clients.projects import top_of
+from howcome.errors import UsageError
 from howcome.ingest.exclusion import Places
 
 TYPE_CHECKING = False
@@ -31,6 +33,17 @@ class Files:
     def line(self, path: str, line: int) -> tuple[str, Past]:
         """A file's name, and where a line of it (counted from 1) comes from; see `history.origins`."""
         return self._origins(path).of_line(path, line)
+
+    def named(self, name: str) -> str:
+        """What a file is called: of a bare name that is no file here the one that sessions edited, in any folder.
+
+        Raises:
+            UsageError: there are several.
+        """
+        found = [] if os.path.exists(name) or os.path.basename(name) != name else self._origins(name).named(name)
+        if len(found) > 1:
+            raise UsageError(f"several files are called {clean_text(name)}: {', '.join(map(clean_text, found))}")
+        return found[0] if found else name
 
     def history(self, path: str, limit: int) -> tuple[str, list[Past], str]:
         """A file's name, the edits, plans and commits that are about it, newest first, and what git had to say."""

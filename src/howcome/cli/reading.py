@@ -184,7 +184,8 @@ def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) ->
     The commit is git's answer (`git blame`). The session is the one whose edit put the line in, told by its text and
     the lines around it, else the one that made the commit, told by the commit's hash or message. "probably" means that
     other places of the file look the same. Lines that are not committed are answered, too. Without LINE the last
-    changes of the file are listed, as `howcome history` does.
+    changes of the file are listed, as `howcome history` does. A bare name that is no file here is that of the only file
+    of this name which sessions edited.
 
     `howcome FILE:LINE` is short for this where there is such a file; `./` says that a word is a file.
 
@@ -195,6 +196,9 @@ def blame(place: str = argument(metavar="FILE[:LINE]"), as_json: bool = JSON) ->
       howcome blame src/cart.py:42 --json
     """
     path, line = file_and_line(place)
+    if not os.path.isfile(path):
+        with contextlib.suppress(StoreMissingError), open_existing() as app:
+            path = app.files.named(path)
     if not os.path.isfile(path):
         hint = "`howcome history` tells of files that are gone, `howcome search` of words"
         raise UsageError(f"there is no file {clean_argument(path)}; {hint}")
