@@ -308,3 +308,83 @@ def test_what_is_no_tool_call_gets_no_answer(told: Path) -> None:
             data = json.dumps({"hook_event_name": event, "session_id": "s", "cwd": PROJECT, **fields}).encode()
             assert answer_of(event, hook(event, data)) is None
     assert not (told / "hook-errors.log").exists()
+
+
+NOT_FOUND, OLD = "Exit code 127\n/bin/bash: tide: command not found", "Exit code 1\nerror: unsupported level 67"
+NO_ENGINE = "Exit code 1\nImportError: Unable to find an engine"
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "worked", "again", "next_error"),
+    [
+        ("tide -q", NOT_FOUND, "uv run tide -q", "tide tests/gauge.py", NOT_FOUND.replace("bash:", "bash: line 1:")),
+        ("tide -q", NOT_FOUND, "uv run tide -q", "tide", "Exit code 127\nzsh: command not found: tide"),
+        ("tide -q", NOT_FOUND, ".venv/bin/tide -q", "tide quay", NOT_FOUND),
+        ("tide -q", NOT_FOUND, "source .venv/bin/activate && tide -q", "tide quay", NOT_FOUND),
+        (
+            "python -m tide -q",
+            "Exit code 1\n/usr/bin/python: No module named tide",
+            "uv run python -m tide -q",
+            "python -m tide quay",
+            "Exit code 1\n/opt/bin/python: No module named tide",
+        ),
+        ("./tide build", OLD, "TIDE_HOME=/opt/17 ./tide build", "./tide build", OLD),
+        ("./tide build", OLD, "TIDE_HOME=/opt/17 ./tide build", "./tide test quay", OLD),
+        ("./tide a '*b*'", OLD, 'TIDE_HOME=/opt/17 ./tide a "*b*"', "./tide a '*b*'", OLD),
+        ("python -m tide", NO_ENGINE, "uv add engine && uv run python -m tide", "python -m tide", NO_ENGINE),
+        ("tide -q", NOT_FOUND, "npm ci && npx tide -q", "tide quay", NOT_FOUND),
+    ],
+)
+def test_what_mended_one_call_is_said_of_another(
+    failed: str, error: str, worked: str, again: str, next_error: str, tmp_path: Path, store_folder: Path
+) -> None:
+    """The program in front of one that is not there, an assignment, and what prepared it in the same line."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (failed, error), (worked, "")))
+    shown = worked.replace("&", "&amp;").replace('"', "'")
+    assert f"`{shown}` then worked." in failing(again, next_error)
+
+
+@pytest.mark.parametrize(
+    ("failed", "error", "worked", "again"),
+    [
+        ("tide -q", NOT_FOUND, "ssh quay tide -q", "tide tests"),
+        ("tide -q", NOT_FOUND, "sudo tide -q", "tide tests"),
+        ("tide destroy", NOT_FOUND, "uv run tide destroy", "tide plan"),
+        ("tide -q", NOT_FOUND, "cd /srv/other && tide -q", "tide tests"),
+        ("tide up quay", NOT_FOUND, "wave drop quay", "tide plan quay"),
+        ("./migrate", OLD, "DATABASE_URL=prod ./migrate", "./migrate"),
+        ("./migrate", OLD, "PGHOST=quay ./migrate", "./migrate"),
+        ("./migrate", OLD, "RAILS_ENV=test ./migrate", "./migrate"),
+        ("./migrate", OLD, "FORCE=1 ./migrate", "./migrate"),
+        ("./migrate", OLD, "TIDE_NO_VERIFY=1 ./migrate", "./migrate"),
+        ("./migrate", OLD, "TIDE_AT=production ./migrate", "./migrate"),
+        ("./migrate", OLD, "export DATABASE_URL=quay && ./migrate", "./migrate"),
+        ("./migrate", OLD, "cd /srv/other && ./migrate", "./migrate tides"),
+        ("./migrate", OLD, "TIDE_HOME=/opt/17 ./migrate", "./other"),
+        ("tide -q", NOT_FOUND, "rm -rf .venv && uv run tide -q", "tide -q"),
+        ("tide -q", NOT_FOUND, "git reset --hard && uv run tide -q", "tide -q"),
+        ("tide -q", NOT_FOUND, "wave install --force && uv run tide -q", "tide -q"),
+    ],
+)
+def test_what_may_harm_elsewhere_is_not_said(
+    failed: str, error: str, worked: str, again: str, tmp_path: Path, store_folder: Path
+) -> None:
+    """Another machine, user, folder or environment, what asks nothing, and what was removed before."""
+    assert store_folder
+    kept(tmp_path, earlier(1, (failed, error), (worked, "")))
+    assert failing(again, error) == ""
+
+
+def test_a_setting_that_helped_before_an_edit_is_said_and_kept(tmp_path: Path, store_folder: Path) -> None:
+    """What then failed in another way was mended in a file; one that changed nothing of the failure is no help."""
+    assert store_folder
+    command, helped = "./tide build", "TIDE_HOME=/opt/17 ./tide build"
+    for number, (name, then) in enumerate((("quiet", OLD), ("other", "Exit code 1\nerror: the quay is too old"))):
+        talk = Shell(name, start=100 * number)
+        told = [*talk.ran(command, OLD), *talk.ran(helped, then), *talk.edited(f"{PROJECT}/quay"), *talk.ran(helped)]
+        kept(tmp_path, [talk.user("look"), *told, talk.text("Done.")], name=name)
+        assert (f"`{helped}` then worked." in failing(command, OLD, f"now{number}")) is (name == "other")
+    assert run("distil").returncode == 0
+    texts = [one["text"] for one in ask("memories", "--all-projects")["memories"]]
+    assert f"`{command}` failed: error: unsupported level 67. `{helped}` worked." in texts
