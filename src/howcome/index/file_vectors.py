@@ -91,7 +91,7 @@ def _broken_part(path: str) -> str:
         return HEAD_NAME
     if head is None or not head.count:
         return ""
-    for part, written in (head.checksums or {}).items():
+    for part, written in head.checksums.items():
         try:
             is_whole = checksum_of(path, head, part) == written
         except FileNotFoundError:

@@ -39,7 +39,7 @@ class Head:
         count: How many vectors there are; what lies behind them in the files is nobody's.
         last_row: The last event row that was considered, whether or not it has a vector.
         last_key: The mark of that event: it tells whether these are the vectors of the rows at hand.
-        checksums: By part, of what is committed of it; None where an older version wrote the head.
+        checksums: By part, of what is committed of it.
     """
 
     __slots__ = ("checksums", "count", "dimensions", "generation", "last_key", "last_row", "model")
@@ -52,7 +52,8 @@ class Head:
         count: int = 0,
         last_row: int = 0,
         last_key: str = "",
-        checksums: dict[str, int] | None = None,
+        *,
+        checksums: dict[str, int],
     ) -> None:
         self.model, self.dimensions, self.generation = model, dimensions, generation
         self.count, self.last_row, self.last_key, self.checksums = count, last_row, last_key, checksums

@@ -171,7 +171,7 @@ class VectorIndex:
         for _ in range(_OPENINGS):
             head = self.committed()
             if head is None:
-                return Snapshot("", Head(self.model, self.dimensions, 0))
+                return Snapshot("", Head(self.model, self.dimensions, 0, checksums={}))
             try:
                 return Snapshot(self.folder, head)
             except FileNotFoundError:

@@ -13,7 +13,7 @@ import numpy as np
 from howcome.errors import IndexDamagedError, StoreError
 from howcome.files import sync
 from howcome.index.index_files import make_folders
-from howcome.index.vector_files import HEAD_NAME, LOCK_NAME, Head, checksum_of, data_path, row_bytes, write_head
+from howcome.index.vector_files import HEAD_NAME, LOCK_NAME, Head, data_path, row_bytes, write_head
 from howcome.index.vector_snapshot import ROW, data_types, signs
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ class VectorWriter:
         self._folder = index.folder
         self._lock: int | None = None
         self._files: dict[str, int] = {}
-        self._head = Head(index.model, index.dimensions, 0)
+        self._head = Head(index.model, index.dimensions, 0, checksums={})
         self._last_appended = 0
 
     @property
@@ -82,8 +82,7 @@ class VectorWriter:
             for name, part in parts.items():
                 data = part.tobytes()
                 _write_at(self._files[name], data, self._head.count * (part.nbytes // len(part)))
-                if self._head.checksums is not None:
-                    self._head.checksums[name] = zlib.crc32(data, self._head.checksums[name])
+                self._head.checksums[name] = zlib.crc32(data, self._head.checksums[name])
         self._head.count += len(turns)
         self._last_appended = int(rows["row"][-1])
 
@@ -131,9 +130,6 @@ class VectorWriter:
                 self.commit(0)  # nobody should go on finding by what is of no use
         else:
             self._last_appended = self._head.last_row
-            if self._head.checksums is None:
-                sums = {part: checksum_of(self._folder, self._head, part) for part in row_bytes(self._head.dimensions)}
-                self._head.checksums = {part: checksum or 0 for part, checksum in sums.items()}
             self._open_files()
             self._remove_other_files()
 
