@@ -179,7 +179,7 @@ def test_newer_rules_do_not_replace_what_a_model_said(store: SqliteStore) -> Non
     (unasked,) = store.rationales.to_ask("another", EVERYTHING, None, 10)
     assert store.rationales.replace(unasked, "another", None)
     assert store.rationales.record(due, "rules 999", [anew], is_whole=False) == (0, 0)
-    anew.last_row += 1
+    anew = anew._replace(last_row=anew.last_row + 1)
     assert store.rationales.record(due, "rules 999", [anew], is_whole=True) == (0, 1)
     assert texts(store) == ["Asked: Newer."]
     assert store.rationales.unread_sessions("rules 999", EVERYTHING) == []

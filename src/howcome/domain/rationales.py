@@ -5,6 +5,8 @@ An exchange has at most one, known by its prompt: whoever writes it again replac
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from howcome.domain.patterns import late
 
 KEY_BYTES = 16
@@ -29,41 +31,31 @@ class Rationale:
         self.text, self.origin, self.author = text, origin, author
 
 
-class NewRationale:
+class NewRationale(NamedTuple):
     """A rationale with its place: `key` is what it is known by, `last_row` the highest event row of its exchange.
 
     `rationale` is None where nothing was done: what was written of that exchange before goes.
     """
 
-    __slots__ = ("key", "last_row", "order_ms", "prompt_row", "rationale", "ts_ms")
-
-    def __init__(
-        self,
-        key: bytes,
-        prompt_row: int,
-        last_row: int,
-        *,
-        ts_ms: int | None,
-        order_ms: int,
-        rationale: Rationale | None,
-    ) -> None:
-        self.key, self.prompt_row, self.last_row = key, prompt_row, last_row
-        self.ts_ms, self.order_ms, self.rationale = ts_ms, order_ms, rationale
+    key: bytes
+    prompt_row: int
+    last_row: int
+    ts_ms: int | None
+    order_ms: int
+    rationale: Rationale | None
 
 
-class UnreadSession:
+class UnreadSession(NamedTuple):
     """A session with events that the rules have not looked through: those after a row, up to another."""
 
-    __slots__ = ("after_row", "last_row", "row")
+    row: int
+    after_row: int
+    last_row: int
 
-    def __init__(self, row: int, after_row: int, last_row: int) -> None:
-        self.row, self.after_row, self.last_row = row, after_row, last_row
 
-
-class Unasked:
+class Unasked(NamedTuple):
     """A rationale that a model has not been asked for: its prompt, its session, and how far its exchange went then."""
 
-    __slots__ = ("last_row", "prompt_row", "session")
-
-    def __init__(self, prompt_row: int, session: int, last_row: int) -> None:
-        self.prompt_row, self.session, self.last_row = prompt_row, session, last_row
+    prompt_row: int
+    session: int
+    last_row: int
