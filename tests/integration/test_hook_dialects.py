@@ -109,7 +109,7 @@ def test_gemini_always_gets_one_json_value(tmp_path: Path, store_folder: Path, m
     assert answer["hookEventName"] == "BeforeAgent"
     assert "berth1" in answer["additionalContext"]
     assert gemini("BeforeAgent", prompt="ok, go ahead") == {}
-    for event in ("SessionStart", "AfterAgent", "PreCompress", "SessionEnd"):
+    for event in ("SessionStart", "AfterAgent", "SessionEnd"):
         assert gemini(event, prompt=PROMPT, prompt_response="done", reason="exit", source="startup") == {}
     path = write(tmp_path / "a.jsonl", *Claude("running").conversation(1))  # whoever's format it turns out to be
     assert gemini("AfterAgent", path) == {}

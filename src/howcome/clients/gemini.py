@@ -140,7 +140,6 @@ CLIENT = Client(
         "SessionStart": Hook(hook.MEET, START, timeout=20000, shape=hook.nothing),
         "BeforeAgent": Hook(hook.FIRST_RECALL, PROMPT, timeout=5000, shape=hook.always_json),
         "AfterAgent": Hook(hook.CAPTURE_OR_CATCH_UP, INGEST, timeout=20000, shape=hook.always_json),
-        "PreCompress": Hook(hook.NOTHING, INGEST, shape=hook.nothing, is_wired=False),  # earlier installs wired it
         "SessionEnd": Hook(hook.CAPTURE_OR_CATCH_UP, START, timeout=20000, shape=hook.always_json),
     },
 )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 RECALL, FIRST_RECALL, CAPTURE, CATCH_UP, MEET = "recall", "first_recall", "capture", "catch_up", "meet"
 CAPTURE_OR_CATCH_UP, OBSERVE, TAKE_SPOOL, FLUSH = "capture_or_catch_up", "observe", "take_spool", "flush"
-ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT, NOTHING = "about_to", "failed", "end_turn", "begin_agent", "nothing"
+ABOUT_TO, FAILED, END_TURN, BEGIN_AGENT = "about_to", "failed", "end_turn", "begin_agent"
 """Who answers an event, by their names in `hooks/handlers`."""
 
 PROMPTS = (RECALL, FIRST_RECALL)

@@ -392,6 +392,6 @@ HANDLERS: dict[str, Handler] = {
     hook.RECALL: recall, hook.FIRST_RECALL: first_recall, hook.CAPTURE: capture, hook.CATCH_UP: begin,
     hook.MEET: catch_up, hook.CAPTURE_OR_CATCH_UP: capture_or_catch_up, hook.OBSERVE: observe, hook.FAILED: failed,
     hook.TAKE_SPOOL: take_spool, hook.ABOUT_TO: about_to, hook.END_TURN: end_turn, hook.BEGIN_AGENT: begin_agent,
-    hook.FLUSH: flush, hook.NOTHING: lambda _asked: Reply(),
+    hook.FLUSH: flush,
 }  # fmt: skip
 """Handlers by the names that rows of hooks have for them."""
