@@ -66,9 +66,9 @@ def record_of(value: object) -> Record:
     if bool(text.strip()) == is_withdrawn:
         raise UsageError("text: a memory needs words, one that is withdrawn has none")
     return Record(
-        _matching(value, "key", _KEY), str(value["type"]), str(value["status"]), _created_ms(value),
+        _key(value, "key"), str(value["type"]), str(value["status"]), _created_ms(value),
         str(value["origin"]), repository_of(value.get("repository")),
-        None if supersedes is None else _matching(value, "supersedes", _KEY), text, is_withdrawn,
+        None if supersedes is None else _key(value, "supersedes"), text, is_withdrawn,
     )  # fmt: skip
 
 
@@ -94,9 +94,9 @@ def _text(value: Mapping[str, object]) -> str:
     return text
 
 
-def _matching(value: Mapping[str, object], name: str, form: re.Pattern[str]) -> str:
+def _key(value: Mapping[str, object], name: str) -> str:
     found = value.get(name)
-    if not isinstance(found, str) or form.fullmatch(found) is None:
+    if not isinstance(found, str) or _KEY.fullmatch(found) is None:
         raise UsageError(f"{name}: {2 * memories.KEY_BYTES} hexadecimal digits, lower case")
     return found
 

@@ -88,7 +88,7 @@ def shortage(folder: str) -> int | None:
 
 def require_memory() -> None:
     """Refuses to begin writing an index where the process may not have the memory for it."""
-    if _may_not_map(WRITER_BYTES):
+    if _may_not_write():
         raise refusal(errno.ENOMEM)
 
 
@@ -131,11 +131,11 @@ def _limit(folder: str) -> int | None:
     status = os.statvfs(folder)
     if status.f_bavail * status.f_frsize < LEAST_ROOM_BYTES:
         return errno.ENOSPC
-    return errno.ENOMEM if _may_not_map(WRITER_BYTES) else None
+    return errno.ENOMEM if _may_not_write() else None
 
 
-def _may_not_map(size_bytes: int) -> bool:
-    """Whether a limit on this process's memory is nearer than that; nothing is taken."""
+def _may_not_write() -> bool:
+    """Whether a limit on this process's memory is nearer than WRITER_BYTES; nothing is taken."""
     import mmap
     import resource
 
@@ -143,7 +143,7 @@ def _may_not_map(size_bytes: int) -> bool:
         return False
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     try:
-        mmap.mmap(-1, size_bytes, flags=flags).close()
+        mmap.mmap(-1, WRITER_BYTES, flags=flags).close()
     except OSError:
         return True
     return False

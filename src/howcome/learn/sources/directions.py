@@ -116,7 +116,7 @@ def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:
         return "The user", None
     if interrupted is not None:
         return f"The user, during {_shown(interrupted, MAX_CALL_CHARS)}", interrupted.call
-    best = seen.best(_answered(seen, stems(text), MAX_CONTEXT_CHARS))
+    best = seen.best(_answered(seen, stems(text)))
     if best is not None and (line := one_line(_with_subject(*best), MAX_WORDS_CHARS)):
         return f"The user, when the agent said {quoted(line)}", best[1].event
     return "The user", None
@@ -197,7 +197,7 @@ def _fades(sentence: str) -> bool:
     return is_short and words.has(sentence, "fades") and not _is_rule(sentence)
 
 
-def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[float, str, Said]]:
+def _answered(seen: Seen, wanted: set[str]) -> Iterator[tuple[float, str, Said]]:
     """Sentences of the agent that words may answer, weighed: those that share words with them, and its questions."""
     answered = seen.answered
     for place, sentence in enumerate(answered.sentences if answered is not None else ()):
@@ -206,7 +206,7 @@ def _answered(seen: Seen, wanted: set[str], limit_chars: int) -> Iterator[tuple[
             continue
         weight = 2.0 * len(wanted & stems(line)) + 0.5 * bool(named(line)) + (1.5 if is_question(line) else 0.0)
         weight -= 0.01 * place + (1.0 if words.begins(line, "narrates") and not is_question(line) else 0.0)
-        weight -= 1.0 if len(line) > limit_chars else 0.0
+        weight -= 1.0 if len(line) > MAX_CONTEXT_CHARS else 0.0
         if weight > MIN_CONTEXT_WEIGHT:
             yield weight, line, answered
 
