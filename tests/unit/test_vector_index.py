@@ -16,7 +16,15 @@ from tests.vectors import DIMENSIONS, alone, clustered, expected, filled, is_wan
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
 from howcome.errors import StoreError
-from howcome.index.vector_files import PROJECT_AT, ROW_BYTES, move_vectors
+from howcome.index.vector_files import (
+    PROJECT_AT,
+    ROW_BYTES,
+    blank_vectors,
+    checksum_of,
+    move_vectors,
+    names,
+    read_head,
+)
 from howcome.index.vector_index import EXACT_ROWS
 from howcome.index.vector_snapshot import ROW, Snapshot, signs
 from howcome.index.vector_writer import VectorWriter
@@ -275,6 +283,18 @@ def test_a_project_that_became_part_of_another_takes_its_vectors_along(tmp_path:
     }
     assert found == {project: {row for row in range(1, 41) if row % 3 in rest} for project, rest in WHOSE.items()}
     move_vectors(str(tmp_path / "nowhere"), joined=2, kept=3)
+
+
+def test_vectors_that_were_changed_in_place_are_whole(tmp_path: Path) -> None:
+    """Who checks them finds them as they were written."""
+    filled(tmp_path / "index")
+    move_vectors(str(tmp_path), joined=2, kept=3)
+    blank_vectors(str(tmp_path / "index"), [7, 8])
+    [name] = names(str(tmp_path / "index"))
+    folder = str(tmp_path / "index" / name)
+    head = read_head(folder)
+    assert head is not None
+    assert {part: checksum_of(folder, head, part) for part in head.checksums} == head.checksums
 
 
 WHOSE = {1: {0}, 2: set[int](), 3: {1, 2}}

@@ -143,6 +143,7 @@ def blank_vectors(folder: str, rows: Sequence[int]) -> None:
             for part, size in row_bytes(head.dimensions).items():
                 if part != "rows":
                     _write(data_path(path, part, head.generation), [(place * size, bytes(size)) for place in places])
+            _sum_again(path, head, ("codes", "values") if places else ())
 
 
 def move_vectors(home: str, joined: int, kept: int) -> None:
@@ -153,7 +154,21 @@ def move_vectors(home: str, joined: int, kept: int) -> None:
         with open(file, "rb") as stream:
             rows = stream.read()
         starts = range(PROJECT_AT, len(rows) - ROW_BYTES + PROJECT_AT + 1, ROW_BYTES)
-        _write(file, [(start, after) for start in starts if rows[start : start + 4] == before])
+        moved = [(start, after) for start in starts if rows[start : start + 4] == before]
+        _write(file, moved)
+        _sum_again(path, head, ("rows",) if moved else ())
+
+
+def _sum_again(path: str, head: Head, parts: Sequence[str]) -> None:
+    """Writes the checksums of parts that were changed in place, unless somebody committed vectors meanwhile.
+
+    Then, or after a crash before it, the vectors count as damaged when they are next looked at, and are made anew.
+    """
+    written = head.encoded()
+    head.checksums |= {part: summed for part in parts if (summed := checksum_of(path, head, part)) is not None}
+    now = read_head(path)
+    if parts and now is not None and now.encoded() == written:
+        write_head(path, head)
 
 
 def _committed(folder: str) -> Iterator[tuple[str, Head]]:
