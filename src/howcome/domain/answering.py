@@ -44,7 +44,7 @@ def is_question(prompt: str) -> bool:
 
 def is_request(prompt: str) -> bool:
     """Whether a prompt asks for work: "can you add a test?", but not "can you tell me why …?"."""
-    return (_begins(prompt, "requests") or _begins(prompt, "polite")) and not _begins(prompt, "asks")
+    return _begins(prompt, "requests") and not _begins(prompt, "asks")
 
 
 def _begins(prompt: str, name: str) -> bool:

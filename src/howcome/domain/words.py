@@ -20,7 +20,7 @@ LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
     "turns", "starts", "onto", "small", "undoes", "rejects", "concedes", "asks", "requests", "stops", "directs",
-    "fades", "norms", "bans", "limits", "points", "polite", "steps", "leans",
+    "fades", "norms", "bans", "limits", "points",
 )  # fmt: skip
 """What each list is for.
 
@@ -40,9 +40,7 @@ that say nothing of a subject, left out of what is searched for in a text of tha
 language). directs: who says so wants something, or says what not to do; in most languages they are among the reasons.
 fades: a sentence with one is of the day, or supposes something. Of what the user wants kept to: norms say that it holds
 wherever the matter comes up; who refuses a step in words that begin with one of bans, or end with one of limits, says
-what must never be, but not where one of points shows that only this step is meant. Begun with one of polite, a
-question asks for work; of steps, an order has something run or looked at; of leans, words say only together with what
-they answer what is wanted.
+what must never be, but not where one of points shows that only this step is meant.
 """
 
 MAX_PHRASE_WORDS = 6

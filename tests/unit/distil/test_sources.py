@@ -477,33 +477,3 @@ def test_what_does_not_work_is_no_direction(said: str) -> None:
 def test_what_is_of_the_day_or_supposed_is_not_kept(said: str) -> None:
     """However many reasons it gives."""
     assert learnt(user("hi"), agent("Hello."), user(said), agent("Ok."), only=["directions"]) == []
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "can we pin the gauge in the repo somehow so that this doesnt happen to the next one",
-        "run all the gauges offshore so that we know they still work",
-    ],
-)
-def test_what_asks_for_work_or_has_something_run_is_a_task(said: str) -> None:
-    """Though it says what for."""
-    assert (
-        learnt(user("update the tides"), ran("make tides", "ok"), user(said), agent("Done."), only=["directions"]) == []
-    )
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        "do that next time, and the gauge of `tides.py` too, because it is still missing",
-        "mach das beim nächsten Mal, weil der Pegel in `tides.py` sonst wieder fehlt",
-    ],
-)
-def test_words_that_point_come_with_what_they_answer(said: str) -> None:
-    """With the sentence before it, too, where that says what it is about; without any they mean nothing."""
-    told = "The page of the harbour still says that readings are in feet. It has to change in `tides.py` as well."
-    [one] = learnt(user("did you change it?"), agent(told), user(said), agent("Noted."), only=["directions"])
-    assert told in one.text.replace("”", "")
-    assert said[:20] in one.text
-    assert learnt(user("update the tides"), user(said), agent("Noted."), only=["directions"]) == []

@@ -85,25 +85,22 @@ def find(seen: Seen) -> list[Draft]:
         return []
     own = _own(seen, said.text)
     text = one_line(own, MAX_WORDS_CHARS)
-    if not text or is_of_the_moment(text) or (seen.refused is not None and _asks(own)):
+    if not text or is_of_the_moment(text) or (seen.refused is not None and is_question(own)):
         return []
     begun, asked_of = _begun(seen, text)
-    if asked_of is None and words.opens(text, "leans"):
-        return []
     room = MAX_CHARS - len(f"{begun}: “{text}”. Then: ")
     then, told_by = _outcome(seen, text, min(MAX_OUTCOME_CHARS, max(MIN_ROOM_CHARS, room)))
-    stands_alone = not _asks(own) and (_directs(own) or named(own) >= MANY_NAMES)
+    stands_alone = not is_question(own) and (_directs(own) or named(own) >= MANY_NAMES)
     is_telling = _directs(own) or named(text) or count_words(text) >= TELLING_WORDS
     if not (then or stands_alone) or not (seen.refused or is_telling):
         return []
-    then = "" if room < MIN_ROOM_CHARS and words.opens(text, "leans") else then  # what they answer says more
     most = min(MAX_WORDS_CHARS, MAX_CHARS - len(f"{begun}: “”. {then}")) if then else MAX_CHARS - len(f"{begun}: “”")
     said_words = one_line(own, most)
     stop = "" if said_words.endswith((".", "!", "?", "…")) else "."
     whole = f"{begun}: {quoted(said_words)}{f'{stop} {then}' if then else ''}"
     witnesses = [event for event in (asked_of, told_by) if event is not None]
     is_rule = any(words.has(own, name) for name in ("rules", "orders", "reasons"))
-    kind = "discovery" if _asks(own) and not is_rule else "decision"
+    kind = "discovery" if is_question(own) and not is_rule else "decision"
     return [Draft(kind, whole, [said.event], witnesses=witnesses, subject=_wish(text))]
 
 
@@ -112,22 +109,14 @@ def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:
     refused, interrupted = seen.refused, seen.interrupted
     if refused is not None:
         return f"{REFUSED} {_shown(refused, MAX_CALL_CHARS)}", refused.call
-    if len(text) >= SHORT_CHARS and not words.opens(text, "leans"):
+    if len(text) >= SHORT_CHARS:
         return "The user", None
     if interrupted is not None:
         return f"The user, during {_shown(interrupted, MAX_CALL_CHARS)}", interrupted.call
     best = seen.best(_answered(seen, stems(text)))
-    if best is not None and (line := one_line(_with_subject(*best), MAX_WORDS_CHARS)):
+    if best is not None and (line := one_line(best[0], MAX_CONTEXT_CHARS)):
         return f"The user, when the agent said {quoted(line)}", best[1].event
     return "The user", None
-
-
-def _with_subject(line: str, said: Said) -> str:
-    """A line of the agent; of one that hangs on the sentence before it, both where they are short."""
-    told = [one.text for one in said.sentences]
-    place = next((place for place, one in enumerate(told) if one.rstrip(":") == line), 0)
-    both = f"{told[place - 1]} {line}" if place and words.begins(line, "dangles") else line
-    return both if len(both) <= MAX_WORDS_CHARS else line
 
 
 def _wish(text: str) -> str:
@@ -145,7 +134,7 @@ def _matters(seen: Seen, text: str) -> bool:
         return False
     if count < (MIN_NAMING_WORDS if named(text) else MIN_WORDS):
         return False
-    if _asks(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
+    if is_question(text) and not (seen.scene.edited and count >= MIN_QUESTION_WORDS):
         return False
     if seen.before is not None or words.has(text, "rules") or any(partings(text)):
         return True
@@ -167,18 +156,8 @@ def _own(seen: Seen, text: str) -> str:
     told += [action.call.text or "" for action in seen.before.actions[-3:]] if seen.before is not None else []
     typed = [one.text for one in sentences(text, is_typed=True)]
     own = [one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)]
-    own = [one for one in own if not _fades(one) and (seen.refused is not None or not _is_step(one))]
+    own = [one for one in own if not _fades(one)]
     return " ".join([one for one in own if not is_chore(one)] or own)
-
-
-def _asks(text: str) -> bool:
-    """Whether a text asks something, or, briefly and politely, for work, with a mark or without."""
-    is_brief = count_words(text) <= MAX_FADING_WORDS
-    return is_question(text) or (is_brief and words.opens(text, "polite") and not _is_rule(text))
-
-
-def _is_rule(text: str) -> bool:
-    return words.has(text, "rules") or words.has(text, "orders")
 
 
 def _directs(text: str) -> bool:
@@ -186,15 +165,11 @@ def _directs(text: str) -> bool:
     return any(words.has(text, name) for name in ("reasons", "rules", "directs"))
 
 
-def _is_step(sentence: str) -> bool:
-    """Whether a sentence only has something run or looked at, whatever for."""
-    return words.opens(sentence, "steps") and not _is_rule(sentence) and not words.has(sentence, "directs")
-
-
 def _fades(sentence: str) -> bool:
     """Whether a sentence is of the day or supposes something. One that goes on and on says other things, too."""
     is_short = count_words(sentence) <= MAX_FADING_WORDS
-    return is_short and words.has(sentence, "fades") and not _is_rule(sentence)
+    is_rule = words.has(sentence, "rules") or words.has(sentence, "orders")
+    return is_short and words.has(sentence, "fades") and not is_rule
 
 
 def _answered(seen: Seen, wanted: set[str]) -> Iterator[tuple[float, str, Said]]:
