@@ -114,18 +114,6 @@ def test_a_line_has_its_commit_its_session_the_prompt_the_reason_and_what_failed
     assert (first["session_id"], first["commit"]["subject"], first["tried"]) == ("first", "Add a cart", [])
 
 
-def test_a_prompt_that_says_little_gives_way_to_the_one_before(work: Work) -> None:
-    """A "go" says that something else is wanted."""
-    work.tell("first", "user", "write a cart that sums its items, after the demo")
-    work.tell("first", "text", "I wait for the demo to end.")
-    work.tell("first", "user", "demo's over, go")
-    work.edit("first", "src/cart.py", "", CART)
-    work.commit("Add a cart", "first")
-    work.read()
-    assert ask("src/cart.py:2")["prompt"]["excerpt"] == "write a cart that sums its items, after the demo"
-    assert run("src/cart.py:2").stdout.lower().startswith("write a cart that sums its items, after the demo\n")
-
-
 def test_a_bare_name_is_that_of_the_only_file_of_this_name(capped: Work) -> None:
     """Which sessions edited; of several each is named."""
     assert ask("cart.py:2") == ask("src/cart.py:2")

@@ -18,9 +18,7 @@ from howcome.clients.decode import clean_text
 from howcome.clients.git import Commit
 from howcome.clients.projects import fold_worktree, is_inside, top_of
 from howcome.domain import events
-from howcome.domain.rationales import parts_of
 from howcome.domain.stored import StoredEvent
-from howcome.domain.words import language_of
 from howcome.errors import UsageError
 from howcome.history.rationale.run import Rationales
 from howcome.learn.actions import Action
@@ -39,9 +37,6 @@ COMMITTING_MS = 30 * 60_000
 
 MIN_PART_CHARS = 6
 """An edit of a shorter part of a line is not told from chance."""
-
-MIN_WORDS = 6
-"""A prompt of fewer says little by itself ("ok do that")."""
 
 _SECTION = re.compile(r"^\*\*\* (?:Add|Update) File: (?P<file>.+)$", re.MULTILINE)
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:")
@@ -333,12 +328,6 @@ class Origins:
         start = next((place for place in range(end, -1, -1) if _opens(told[place])), 0)
         return told[start : end + 1] or [event]
 
-    def _telling(self, prompt: StoredEvent) -> StoredEvent:
-        """The last prompt, up to one, that says what is wanted: "go" says that something else is."""
-        told = self._told(prompt)
-        end = next((place for place, one in enumerate(told) if one.row == prompt.row), -1) + 1
-        return next((one for one in reversed(told[:end]) if _opens(one) and _says_much(one.excerpt)), prompt)
-
     def _tell(self, past: Past) -> None:
         """Adds what led to the first of its calls."""
         event = past.done[0]
@@ -348,18 +337,10 @@ class Origins:
         tried = [one for one in exchange if one.kind == events.TOOL_CALL and one.tool_use_id in failed]
         past.said, past.tried = said[-1] if said else None, tried[-MAX_TRIED:]
         if _opens(exchange[0]):
-            past.prompt = self._telling(exchange[0])
+            past.prompt = exchange[0]
             session = self._store.sessions.of_event(event.row) or 0
             written = next((one.excerpt for one in self._told(event) if one.row == -exchange[0].row), "")
             past.rationale = written or self._rationales.said_now(session, exchange[0].row)
-            if past.prompt is not exchange[0]:  # which quotes what says little
-                past.rationale = " ".join(one for one in parts_of(past.rationale) if not one.startswith("Asked: "))
-
-
-def _says_much(text: str) -> bool:
-    if language_of(text) in ("han", "hangul"):
-        return len(text) >= 2 * MIN_WORDS
-    return len(text.split()) >= MIN_WORDS
 
 
 def _opens(event: StoredEvent) -> bool:
