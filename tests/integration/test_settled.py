@@ -50,6 +50,49 @@ def test_a_short_sentence_stands_with_the_one_next_to_it(tmp_path: Path) -> None
     assert f"{rule} {reason}" in " ".join(told_of(tmp_path, ASKED))
 
 
+def test_no_line_joins_what_stands_apart(tmp_path: Path) -> None:
+    """A heading, code or another item of a list between two sentences may turn them round; nor does a question join."""
+    rule = "Two motors, always."
+    reason = "With one of them the whole gate stands still when a chain breaks, and nobody can reach it in winter."
+    for name, between in (("code", "```\none motor\n```"), ("heading", "## Rejected"), ("items", "- first:\n- ")):
+        write_talk(
+            tmp_path / name, [FOUND, ("what now?", f"I read it.\n\n{rule}\n{between}\n{reason}"), ("ok", "Done.")]
+        )
+        told = told_of(tmp_path / name, ASKED)
+        assert any(reason in line for line in told)
+        assert not any(rule in line and reason in line for line in told)
+    write_talk(tmp_path / "asks", [FOUND, (f"I read all of it now. {reason} Why not two?", "Done.")])
+    assert not any("Why not two" in line for line in told_of(tmp_path / "asks", ASKED))
+
+
+def test_what_was_told_is_not_told_again_beside_a_sentence(tmp_path: Path) -> None:
+    """Not in the line of what stands next to it."""
+    short = "The sluice gate is slow because its chain is frozen in winter."
+    write_talk(tmp_path, [(FOUND[0], f"{short} So the yard pays for a heater of nine euros a night, and for a cook.")])
+    told = told_of(tmp_path, ASKED)
+    assert sum(short in line for line in told) == 1
+    assert len(told) == 2
+
+
+def test_a_later_session_that_says_as_much_has_a_line(tmp_path: Path) -> None:
+    """It may have changed what the other one settled."""
+    first, then = Claude("first", cwd=CWD), Claude("then", cwd=CWD, start=90_000)
+    said = (
+        "The sluice gate in winter gets a motor of its own for each end of its chain, which takes forty seconds in all."
+    )
+    more = "Each motor has a fuse and a cable in the cabinet next to the lock, as Ole wanted it when he looked at them."
+    changed = (
+        "The sluice gate in winter is opened by hand now, because both of its motors froze in the first cold night."
+    )
+    lines = (
+        first.user(FOUND[0]),
+        first.text(f"I looked at all of it. {said} {more} {more.replace('Ole', 'Ida')} Done."),
+    )
+    write(tmp_path / "t" / "first.jsonl", *lines)
+    write(tmp_path / "t" / "then.jsonl", then.user("is the sluice gate open this winter?"), then.text(changed))
+    assert changed in told_of(tmp_path, "what did we decide about the motor of the sluice gate in winter?")
+
+
 def test_what_was_said_later_is_not_known_yet(tmp_path: Path) -> None:
     """Who looks back at a moment is told as then: a later "no" is not known."""
     write_talk(tmp_path, [FOUND, ("any way around the ice?", PROPOSED), ("no, that is wrong", "I took it out again.")])

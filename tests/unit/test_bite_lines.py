@@ -9,7 +9,7 @@ from tests.sessions import agent, session, user
 from howcome.domain.answering import cut
 from howcome.domain.memories import AUTHOR_CHARS, author_of
 from howcome.domain.stored import Reminder
-from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, line_of, of_memory
+from howcome.recall.bites import MAX_BITE_CHARS, TEXT_CHARS, bite_lines, in_order, line_of, of_memory
 from howcome.recall.explained import command_of
 from howcome.retrieve.settled import by_weight
 
@@ -80,6 +80,18 @@ def test_a_line_has_its_day_and_the_time_where_the_day_says_too_little() -> None
     assert all(" 10:00 " in one for one, _ in twice)
     assert [head for head, _ in bite_lines([reminder, reminder], 0)][1] == f"[{turn.id[:12]}] then, agent: "
     assert " 10:00 " in bite_lines([reminder], turn.ts_ms or 0)[0][0]
+
+
+def test_what_was_said_on_another_day_of_a_session_has_its_day() -> None:
+    """The newest day first; "then" only on the same one."""
+    told = []
+    for number, days in enumerate((0, 0, 40, 20)):
+        [turn] = session(agent(f"The poller waits {number} s."))
+        turn.ts_ms = turn.order_ms = NOON_MS + days * 86_400_000 + number
+        turn.session = "other" if days == 20 else "one"
+        told.append(Reminder(turn, 0.5, [(turn.origin, turn.text or "")], [turn.row]))
+    heads = [head.split("] ")[1] for head, _ in bite_lines(in_order(reversed(told)), 0)]
+    assert heads == ["2026-04-28 agent: ", "2026-04-08 agent: ", "2026-03-19 agent: ", "then, agent: "]
 
 
 def test_who_wrote_a_memory_is_a_name_and_nothing_else() -> None:

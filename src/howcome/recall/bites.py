@@ -39,6 +39,10 @@ TEXT_CHARS, HEAD_CHARS, MAX_LINES_CHARS, SHORT_ID_CHARS = 160, 38, 480, 12
 """Of a bite some 40 tokens are words, and so much at most is its id, its time and who said it. Any beginning of an id
 that no other has finds it. Cut at 122 characters 13 of the same 52 lines hold the words; of one sentence, 11."""
 
+NEWER_SHARE = 0.75
+"""An exchange of a later session that has so much of the score of the best one gets a line, too. In ten samples .34
+instead of .35 of the blocks answer so, in the TypeScript project .45 instead of .42, in the Go tool the same."""
+
 MIN_LINE_CHARS = 60
 """Of a line that does not fit into a block so much must be left, else it is left out."""
 
@@ -59,7 +63,7 @@ _WHO = {ORIGIN_USER: "user: ", ORIGIN_ASSISTANT: "agent: "}
 def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
     """The line of each bite: its id, its day (and time, where the day says too little), who said it; the words.
 
-    What was said later in the session of the line before it has "then" in place of the day.
+    What was said later on the same day in the session of the line before it has "then" in place of the day.
     """
     after = [_is_after(*pair) for pair in pairwise([None, *found])]
     days = [iso_day(reminder.said_ms) for reminder in found]
@@ -79,20 +83,29 @@ def bite_lines(found: Sequence[Reminder], now_ms: int) -> list[tuple[str, str]]:
 
 
 def in_order(found: Iterable[Reminder]) -> list[Reminder]:
-    """Bites of the newest session first, and those of a session in the order in which they were said."""
-    last: dict[str, int] = {}
+    """Bites of the newest session and day first, those of the same in the order in which they were said."""
     kept = list(found)
+    last: dict[tuple[str, str], int] = {}
     for one in kept:
-        last[_session(one)] = max(last.get(_session(one), 0), one.said_ms)
-    return sorted(kept, key=lambda one: (-last[_session(one)], _session(one), one.said_ms))
+        last[_sitting(one)] = max(last.get(_sitting(one), 0), one.said_ms)
+    return sorted(kept, key=lambda one: (-last[_sitting(one)], _sitting(one), one.said_ms))
 
 
-def _session(one: Reminder) -> str:
-    return one.source.id if one.event is None else one.event.session
+def _sitting(one: Reminder) -> tuple[str, str]:
+    """The session (of a memory: itself) and the day."""
+    return (one.source.id if one.event is None else one.event.session), iso_day(one.said_ms)
 
 
 def _is_after(first: Reminder | None, second: Reminder | None) -> bool:
-    return first is not None and second is not None and _session(first) == _session(second)
+    if first is None or second is None or _sitting(first) != _sitting(second):
+        return False
+    return first.unmerged == second.unmerged
+
+
+def _may_change(other: Ranked, item: Ranked) -> bool:
+    """Whether a later session says nearly as much of the matter."""
+    is_later = other.candidate.ts_ms > item.candidate.ts_ms and other.candidate.session_id != item.candidate.session_id
+    return is_later and other.score >= NEWER_SHARE * item.score
 
 
 def _whose(memory: Memory) -> str:
@@ -143,11 +156,15 @@ class Bites:
             return verdicts.TOLD
         return self._next(item, turns, chance) or verdicts.SAME
 
-    def more(self, item: Ranked, first: Reminder, count: int, known: set[int]) -> list[Reminder]:
+    def more(
+        self, item: Ranked, first: Reminder, count: int, known: set[int], others: Iterable[Ranked] = ()
+    ) -> list[Reminder]:
         """What was settled in an exchange and those around it, after its first bite, for who asked about it.
 
-        A question shares its words with where something came up; the answer often stands an exchange further on.
+        A question shares its words with where something came up; the answer often stands an exchange further on. One of
+        the lines is left to another exchange that may have changed it since.
         """
+        count -= any(_may_change(one, item) for one in others)
         if not self._is_asked or first.memory is not None or count < 1:
             return []
         found: list[Reminder] = []
@@ -156,7 +173,11 @@ class Bites:
                 break
             if not self._is_told(one.text) and self._is_new(one.text):
                 chance = first.score * LATER ** (len(found) + 1)
-                found.append(self._bite(one.item, one.turns, one.turn, one.text, cut(one.line, TEXT_CHARS), chance))
+                found.append(
+                    self._bite(
+                        one.item, one.turns, one.turn, one.text, cut(one.line(self._is_told), TEXT_CHARS), chance
+                    )
+                )
         return found
 
     def again(self, exchange: int, row: int, count: int) -> list[tuple[int, str]]:

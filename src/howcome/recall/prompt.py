@@ -221,7 +221,8 @@ def _in_bites(
             verdict.hold(item.candidate.row, bite)
             continue
         verdict.gave(item.candidate.row, bite)
-        both = [bite, *bites.more(item, bite, settings.recall_limit - len(said) - 1, answered)]
+        room = settings.recall_limit - len(said) - 1
+        both = [bite, *bites.more(item, bite, room, answered, [other for _, other in weighed])]
         said += both
         answered.update(row for one in both for row in (_cited(store, one.memory) if one.memory else one.rows))
     return fitting(in_order(found.unmerged.mark(said)), now_ms)

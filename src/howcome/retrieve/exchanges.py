@@ -104,14 +104,17 @@ class Exchanges:
         wrong = self._store.memory_search.refuted(wanted.then_ms)
         settled = Surroundings(self._store, self._weights, wanted, wrong)
         shown = list[str]()
+
+        def is_shown(text: str) -> bool:
+            return any(cut(text, AROUND_CHARS)[:BEGUN_CHARS] in had for had in shown)
+
         for row in found:
             shown.append(row.passage)
             if row.event is None or row.exchange not in self._told_of or row.event.kind not in events.TURN_KINDS:
                 continue  # nothing is settled around what a tool printed
             for one in settled.of(place(row.event.row, row.exchange)):
-                begun = cut(one.text, AROUND_CHARS)[:BEGUN_CHARS]
-                if one.item.candidate.exchange != row.exchange and not any(begun in had for had in shown):
-                    row.around.append((one.turn, cut(one.line, AROUND_CHARS)))
+                if one.item.candidate.exchange != row.exchange and not is_shown(one.text):
+                    row.around.append((one.turn, cut(one.line(is_shown), AROUND_CHARS)))
                     shown.append(row.around[-1][1])
                 if len(row.around) == AROUND_SENTENCES:
                     break

@@ -17,9 +17,10 @@ from howcome.retrieve.situation import Candidate, Ranked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from howcome.domain.sentences import Sentence
     from howcome.domain.stored import Filter, StoredEvent
     from howcome.store.base import Store
 
@@ -64,13 +65,25 @@ SHORT_CHARS, LINE_CHARS = 70, 160
 class Settled:
     """A sentence of a turn, which is of an exchange; `turns` are those of the exchange that are looked through.
 
-    `line` is the sentence with the short ones next to it, of at most LINE_CHARS unless it is longer itself.
+    `before` and `after` are the short sentences next to it in its paragraph, "" where none is.
     """
 
-    __slots__ = ("item", "line", "text", "turn", "turns")
+    __slots__ = ("after", "before", "item", "text", "turn", "turns")
 
-    def __init__(self, item: Ranked, turns: list[StoredEvent], turn: StoredEvent, text: str, line: str) -> None:
-        self.item, self.turns, self.turn, self.text, self.line = item, turns, turn, text, line
+    def __init__(
+        self, item: Ranked, turns: list[StoredEvent], turn: StoredEvent, text: str, beside: tuple[str, str] = ("", "")
+    ) -> None:
+        self.item, self.turns, self.turn, self.text = item, turns, turn, text
+        self.before, self.after = beside
+
+    def line(self, is_told: Callable[[str], bool]) -> str:
+        """The sentence with the short ones next to it that were not told yet, as far as LINE_CHARS allow."""
+        line = self.text
+        if self.before and len(self.before) + len(line) < LINE_CHARS and not is_told(self.before):
+            line = f"{self.before} {line}"
+        if self.after and len(self.after) + len(line) < LINE_CHARS and not is_told(self.after):
+            line = f"{line} {self.after}"
+        return line
 
 
 class Surroundings:
@@ -92,7 +105,8 @@ class Surroundings:
         gone = {*self._store.reviews.overruled(rows, self._wanted.then_ms), *self._wrong}
         places = [item, *(place(row, row) for row in rows if row not in gone)]
         for one in self._ordered(places, known, refused):
-            if len(one.line) >= LEAST_CHARS or is_telling(one.line):
+            beside = len(one.before) + len(one.after)
+            if len(one.text) + beside >= LEAST_CHARS or is_telling(f"{one.before} {one.text} {one.after}"):
                 yield one
 
     def turns(self, item: Ranked) -> list[StoredEvent]:
@@ -136,8 +150,8 @@ class Surroundings:
             told = [turn for turn in turns if turn.kind == USER_PROMPT or at.candidate.exchange not in refused]
             for turn in told:
                 last = LAST * (turn is turns[-1])
-                for text, line, part in _placed(turn):
-                    found.append((self._worth(turn, text, part) - last, Settled(at, turns, turn, text, line)))
+                for text, beside, part in _placed(turn):
+                    found.append((self._worth(turn, text, part) - last, Settled(at, turns, turn, text, beside)))
         return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
     def _worth(self, turn: StoredEvent, text: str, part: float) -> float:
@@ -195,34 +209,49 @@ def place(row: int, exchange: int) -> Ranked:
     return Ranked(Candidate(row, 0, exchange, 0, 0.0), 0.0, {}, 0.0)
 
 
-def _said_in(turn: StoredEvent) -> list[str]:
-    """The sentences of a turn, each with its label, which is often a file's name."""
+def _sentences(turn: StoredEvent) -> list[Sentence]:
     from howcome.domain.sentences import sentences  # its patterns cost a prompt that is told nothing 4 ms
 
-    told = sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT)
-    return [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in told]
+    return list(sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT))
 
 
-def _placed(turn: StoredEvent) -> list[tuple[str, str, float]]:
-    """The sentences of a turn, each with its line, and the part of them that stands before it.
+def _labelled(one: Sentence) -> str:
+    """A sentence with its label, which is often a file's name."""
+    return f"{one.label}: {one.text}" if one.label and not one.place else one.text
+
+
+def _said_in(turn: StoredEvent) -> list[str]:
+    """The sentences of a turn, each with its label."""
+    return [_labelled(one) for one in _sentences(turn)]
+
+
+def _placed(turn: StoredEvent) -> list[tuple[str, tuple[str, str], float]]:
+    """The sentences of a turn, each with the short ones next to it, and the part of them that stands before it.
 
     Questions, heads of lists and scraps are left out.
     """
-    told = _said_in(turn)
-    kept = [(place, text) for place, text in enumerate(told) if len(text) >= MIN_CHARS and not text.endswith(":")]
-    kept = [(place, text) for place, text in kept if not any(map(text.__contains__, QUESTION_MARKS))]
-    return [(text, _with_short(told, place), place / len(told)) for place, text in kept]
+    told = _sentences(turn)
+    kept = []
+    for place, one in enumerate(told):
+        text = _labelled(one)
+        if len(text) >= MIN_CHARS and not _leads_on(text):
+            beside = _beside(told[:place][-1:], one), _beside(told[place + 1 :][:1], one)
+            kept.append((text, beside, place / len(told)))
+    return kept
 
 
-def _with_short(told: Sequence[str], place: int) -> str:
-    """A sentence with the one before it and the one after it, where these are short and there is room."""
-    before, after = told[:place][-1:], told[place + 1 :][:1]
-    line = told[place]
-    if before and len(before[0]) <= SHORT_CHARS and len(before[0]) + len(line) < LINE_CHARS:
-        line = f"{before[0]} {line}"
-    if after and len(after[0]) <= SHORT_CHARS and len(after[0]) + len(line) < LINE_CHARS:
-        line = f"{line} {after[0]}"
-    return line
+def _beside(others: Sequence[Sentence], one: Sentence) -> str:
+    """The sentence before or after another, where it is short and in the same paragraph; ""."""
+    for other in others:
+        text, is_next = _labelled(other), other.block == one.block and other.kind == one.kind == "text"
+        if is_next and len(text) <= SHORT_CHARS and not _leads_on(text):
+            return text
+    return ""
+
+
+def _leads_on(text: str) -> bool:
+    """Whether a sentence asks, or heads a list."""
+    return text.endswith(":") or any(map(text.__contains__, QUESTION_MARKS))
 
 
 def _read(turn: StoredEvent) -> str:
