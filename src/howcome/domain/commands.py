@@ -42,15 +42,6 @@ _UNCHECKED = re.compile(
 )
 """Options and settings of git, its hooks and package managers that leave a check out."""
 
-_AIMED = re.compile(
-    r"(?i)(?:^|\s)(?:\w*(?:ACCOUNT|BRANCH|BUCKET|CLUSTER|CONFIG|CONTEXT|DATABASE|DB|DSN|ENDPOINT|ENV|ENVIRONMENT|HOST"
-    r"|INSTANCE|KEY|NAMESPACE|PASSWORD|PORT|PROFILE|PROJECT|REGION|SECRET|SERVER|STAGE|SUBSCRIPTION|TARGET|TENANT|TOKEN"
-    r"|UNAUTHORIZED|URI|URL|USER|WORKSPACE)S?\d*"
-    r"|(?:\w+_)?(?:ALLOW|CONFIRM|DELETE|DISABLE|DROP|FORCE|IGNORE|INSECURE|NO|RESET|SKIP|UNSAFE|WITHOUT|YES)(?:_\w+)?)="
-    r"|=\S*(?:prod|staging|\blive\b)"
-)
-"""Assignments that say on what a command acts, or that it asks nothing: in another run they may destroy something."""
-
 SETTINGS = frozenset(("cd", "pushd", "export", "source", ".", "set", "unset"))
 """Commands that change only how those after them run."""
 
@@ -163,16 +154,14 @@ class Failure:
         part: The simple command that is to blame.
         said: What went wrong, as the tool says it; `signature`: the same, masked.
         named: The words of the command that the complaint names: an option that is unknown, a script that is not there.
-        missing: The program or module that is to run and is not there; "" where that is not what is wrong.
     """
 
-    __slots__ = ("missing", "named", "part", "said", "signature")
+    __slots__ = ("named", "part", "said", "signature")
 
     def __init__(self, part: Part, said: str) -> None:
         self.part, self.said = part, said
         self.signature = masked(said)[:MAX_COMPLAINT_CHARS]
-        self.missing = _missing(part, said)
-        self.named = (self.missing,) if self.missing else tuple(_named(part.words[1:], said))
+        self.named = tuple(_named(part.words[1:], said))
 
     @property
     def suspects(self) -> tuple[str, ...]:
@@ -195,11 +184,9 @@ class Failure:
     @property
     def alike(self) -> str:
         """What it has in common with others that fail for the same word or, where none is named, say just the same."""
-        named = (self.part.program, *self.named, "" if self.missing else self.signature)  # each shell has its words
-        is_counted = _COUNTED.match(self.said) is not None
-        said = _numbered(self.said) if is_counted else self.said
-        name = self.part.name if is_counted or self.is_vague else (self.part.program,)
-        return "\0".join(named if self.named else (*name, "", said))
+        named = (self.part.program, *self.named, self.signature)
+        said = _numbered(self.said) if _COUNTED.match(self.said) else self.said
+        return "\0".join(named if self.named else (*self.part.name, "", said))
 
 
 def failure_of(line: str, output: str) -> Failure | None:
@@ -285,7 +272,6 @@ def mended_by(part: Part, named: Sequence[str], later: Sequence[Part]) -> Part |
     do something else by name; where the program is among them, the other may be another with the same file.
     """
     later = [now for now in later if now.decides and not is_unchecked((*now.settings, *now.words))]
-    later = [now for now in later if not any(map(_AIMED.search, {*now.settings} - {*part.settings}))]
     for now in later:
         if now.words == part.words:
             return now if set(now.settings) - set(part.settings) else None
@@ -332,15 +318,6 @@ def _may_run(part: Part) -> bool:
     return part.program not in LOOKING and part.program not in HANDLING
 
 
-def _missing(part: Part, said: str) -> str:
-    """The program that a shell does not find, or the module that Python is to run and does not."""
-    module = part.words[2] if part.words[1:2] == ("-m",) and len(part.words) > 2 else ""
-    program = re.escape(part.words[0])
-    if re.search(rf"(?:^|: ){program}: (?:command )?not found$|command not found: {program}$", said):
-        return part.program
-    return module if module and re.search(rf": No module named '?{re.escape(module)}'?$", said) else ""
-
-
 def _named(words: Sequence[str], said: str) -> list[str]:
     found = []
     for word in words:
@@ -357,7 +334,7 @@ def _named(words: Sequence[str], said: str) -> list[str]:
 
 
 def _quoted(word: str) -> str:
-    return word if re.fullmatch(r"[\w@%+=:,./~$-]+", word) else "'" + word.replace("'", "'\\''") + "'"
+    return word if re.fullmatch(r"[\w@%+=:,./~*$-]+", word) else "'" + word.replace("'", "'\\''") + "'"
 
 
 def _split(line: str) -> list[tuple[list[str], bool, bool]]:

@@ -8,7 +8,7 @@ MAX_OUTPUT_CHARS, MAX_GENERIC_CHARS = 8_000, 240
 _LEAD = re.compile(r"^(?:Exit code \d+|<tool_use_error>|Error: )\s*")
 _SHOUTS = re.compile(
     r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
-    r"|undefined|unsupported|no matches)|(?-i:[a-z](?:Error|Exception)(?::|$))"
+    r"|undefined|no matches)|(?-i:[a-z](?:Error|Exception)(?::|$))"
 )
 _ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b|(?-i:[a-z](?:Error|Exception)(?::|$))")
 _EMPTY = re.compile(

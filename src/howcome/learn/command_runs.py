@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import re
 import time
+from itertools import takewhile
 
 from howcome.domain.commands import (
+    HANDLING,
+    LOOKING,
     Run,
     failure_of,
     form_number,
@@ -19,7 +22,6 @@ from howcome.domain.commands import (
     worked_number,
 )
 from howcome.domain.events import READERS
-from howcome.domain.preparing import VERSIONED, prepares
 from howcome.learn.actions import actions_by_agent
 
 TYPE_CHECKING = False
@@ -42,7 +44,40 @@ PIECE = 2_000
 MAX_PREPARING = 2
 """Of more commands before the same one worked nobody knows which it was."""
 
+_PREPARES = frozenset((
+    "add", "bootstrap", "ci", "codegen", "deps", "download", "enable", "fix", "fmt", "format", "generate", "i", "init",
+    "install", "login", "migrate", "start", "sync", "tidy", "trust", "up", "update", "upgrade", "use",
+    "vendor",
+))  # fmt: skip
+_REMOVES = frozenset((
+    "clean", "delete", "deploy", "destroy", "down", "drain", "drop", "dropdb", "flush", "flushall", "force", "fresh",
+    "hard", "kill", "mkfs", "nuke", "prune", "publish", "purge", "push", "reconfigure", "redo", "refresh", "release",
+    "remove", "renew", "reset", "rm", "rollback", "stop", "truncate", "undo", "uninstall", "unlock", "wipe", "zero",
+))  # fmt: skip
+_REPAIRS, _SHOWS = {"--fix", "--write"}, {"--check", "--dry-run", "--help", "--list", "--version", "-l", "-L"}
+_NAMED_WORDS = 4
+"""A command prepares others if its name has one of these words. It is never told if one of its words removes something,
+or an option says that it only shows."""
+
+_WORD, _PLAIN = re.compile(r"[^\W_]+"), re.compile(r"[\w:-]+")
 _BACKGROUND = re.compile(r"(?<![&>|<])&(?=\s|$|\))")
+_VERSIONED = ("git", "hg", "jj", "svn")
+_ELSEWHERE = (
+    "ansible",
+    "aws",
+    "az",
+    "gcloud",
+    "gsutil",
+    "helm",
+    "kubectl",
+    "pulumi",
+    "rclone",
+    "rsync",
+    "scp",
+    "terraform",
+)
+"""What these do is done to other machines."""
+
 _MOVES = frozenset((
     "am", "apply", "checkout", "cherry-pick", "clean", "edit", "merge", "new", "pull", "rebase", "reset", "restore",
     "revert", "stash", "switch", "up", "update",
@@ -106,22 +141,13 @@ def failed_in(action: Action) -> Failure | None:
 
 
 def mending(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part] | None:
-    """The call that did the same in other words, before any file was changed or the same words worked.
-
-    What another setting helped against may need a change of a file, too, against what then failed.
-    """
-    passed: set[str] = set()
-    is_changed = False
+    """The call that did the same in other words, before any file was changed or the same words worked."""
     for action in later:
-        is_changed = is_changed or (action.is_edit and action.has_succeeded)
-        if is_changed and not passed:
+        if action.is_edit and action.has_succeeded:
             return None
-        other = failed_in(action) if action.is_shell and not (is_changed or failed.is_vague) else None
-        if other is not None and other.part.words == failed.part.words and other.alike != failed.alike:
-            passed.add(str(other.part))
         ran = parts_of(action.command) if action.is_shell and action.has_succeeded else ()
         fix = mended_by(failed.part, failed.suspects, ran)
-        if fix is not None and (not is_changed or (str(fix) in passed and fix.words == failed.part.words)):
+        if fix is not None:
             return action, fix
         if any(part.words == failed.part.words for part in ran):
             return None
@@ -145,7 +171,7 @@ def prepared(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part, Ac
             continue
         is_behind = bool(_BACKGROUND.search(action.command) or action.input.get("run_in_background"))
         for now in () if is_behind else parts[:again]:
-            if now.words != failed.part.words and prepares(now):
+            if now.words != failed.part.words and _prepares(now):
                 ran.pop(now.form, None)
                 ran[now.form] = action, now
         if again is not None:
@@ -153,10 +179,23 @@ def prepared(failed: Failure, later: Sequence[Action]) -> tuple[Action, Part, Ac
     return None
 
 
+def _prepares(part: Part) -> bool:
+    """Whether a command is known to make others work, by its words alone."""
+    options = {word.partition("=")[0] for word in part.words if word.startswith("-")}
+    if part.is_piped or part.program in {*_VERSIONED, *_ELSEWHERE, *LOOKING, *HANDLING} or options & _SHOWS:
+        return False
+    if not _REMOVES.isdisjoint(word for given in part.words for word in _WORD.findall(given.lower())):
+        return False
+    given = part.words[2:] if part.words[1:2] == ("-m",) else part.words[1:]  # `python -m pip install`
+    before = takewhile(lambda word: not word.startswith("-"), given[: _NAMED_WORDS - 1])
+    named = (part.program, *(word for word in before if _PLAIN.fullmatch(word)))
+    return bool(options & _REPAIRS) or any(not _PREPARES.isdisjoint(_WORD.findall(word.lower())) for word in named)
+
+
 def _may_change(action: Action, failed: Part, *, is_again: bool) -> bool:
     """Whether a call may have changed files, whatever came of it, before the failed command ran in it again."""
     if not action.is_shell:
         return action.tool not in _HARMLESS
     line = action.command[: action.command.rfind(failed.words[0])] if is_again else action.command
-    moved = (part for part in parts_of(line) if part.program in VERSIONED and failed.program not in VERSIONED)
+    moved = (part for part in parts_of(line) if part.program in _VERSIONED and failed.program not in _VERSIONED)
     return _WRITES.search(line) is not None or any(not _MOVES.isdisjoint(part.words) for part in moved)

@@ -21,7 +21,6 @@ from howcome.domain.commands import (
 )
 from howcome.domain.events import EDITORS, ORIGIN_USER, PUSHED_ORIGINS, SHELLS
 from howcome.domain.memories import HAND, OPEN, MemoryFilter
-from howcome.domain.preparing import holds_for, with_preparing
 from howcome.domain.stored import Filter, Reminder
 from howcome.domain.times import iso_day
 from howcome.domain.verdicts import BRIEFING
@@ -29,7 +28,7 @@ from howcome.recall.bites import of_memory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from howcome.clients.hook import Called
     from howcome.domain.commands import Part, Run
@@ -45,9 +44,6 @@ FAILURE = "failure"
 NEWEST, MAX_MEMORIES, MAX_LINE_CHARS = 1000, 20, 160
 _EXPANDED = re.compile(r"[$`(*]")
 """What a shell puts something else for: the words that ran are not the ones that were typed."""
-
-_INSIDE, _MARKS = re.compile(r"[$`]"), re.compile(r"['\"]")
-"""What it does so between double quotes, too; the quotes."""
 
 _PATH = re.compile(r"[\w.@~/-]+")
 
@@ -88,12 +84,9 @@ class Ledger:
             return None
         exact, alike = numbers_of(failed)
         found = self._failed([exact, alike])
-        is_right = not failed.named and self._has_worked(failed.part)  # what it worked on was not
-
-        def may_help(run: Run, was: Part, fix: Part) -> bool:
-            return (run.exact == exact and not is_right) or (run.alike == alike and holds_for(failed, was, fix))
-
-        said = self._said(found, failed.part, may_help)
+        said = None
+        if failed.named or not self._has_worked(failed.part):  # else it is right: what it worked on was not
+            said = self._said([run for run in found if failed.named or run.exact == exact], failed.part)
         return said or self._said([run for run in found if run.alike == alike], failed.part, is_prepared=True)
 
     def before_run(self, command: str) -> Mended | None:
@@ -112,37 +105,26 @@ class Ledger:
     def _has_worked(self, part: Part) -> bool:
         return self._store.commands.has_worked(self._scope, worked_number(part), self._before_ms)
 
-    def _said(
-        self,
-        found: Sequence[Run],
-        now: Part,
-        may_help: Callable[[Run, Part, Part], bool] = lambda *_: True,
-        *,
-        is_prepared: bool = False,
-    ) -> Mended | None:
+    def _said(self, found: Sequence[Run], now: Part, *, is_prepared: bool = False) -> Mended | None:
         """The fix that was found most often, the newest of several; what only ran before if more than half had it."""
         mended = [run for run in found if run.fixed_by is not None and run.is_prepared is is_prepared]
         rows = {row for run in mended for row in run.rows}
         told = {} if rows & self._known else self._store.log.events(rows, with_text=True)
         wrong = self._store.memory_search.refuted(self._before_ms) if told else set()
         mended = [run for run in mended if not wrong or wrong.isdisjoint(map(self._store.log.opening, run.rows))]
-        pairs = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
-        fixes = [(run, was, fix) for run, was, fix, _ in pairs if may_help(run, was, fix)]
-        shown = {run: text for run, *_, text in pairs}
+        fixes = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
         if not fixes:
             return None
-        names = [fix.form if is_prepared else shown[run] for run, _, fix in fixes]
+        names = [fix.form if is_prepared else str(fix) for _, _, fix in fixes]
         often = Counter(names)
-        # of those found as often the one of the same command, and the first of them: the newest
-        first = max(range(len(fixes)), key=lambda at: (often[names[at]], fixes[at][1].form == now.form))
+        first = max(range(len(fixes)), key=lambda at: often[names[at]])  # the first of them: the newest
         run, failed, fix = fixes[first]
         kept = self._kept(failed, fix, [told[row] for row in run.rows])
         is_rare = is_prepared and 2 * often[names[first]] <= len(found)
         if is_rare or str(fix) == str(now) or any(not memory.is_live or memory.row in self._told for memory in kept):
             return None
-        same = sum(one.form == run.form for one in found)
-        times = f" {same} times" if same > 1 and not is_prepared else ""
-        how = f"it worked after `{fix}`" if is_prepared else f"`{shown[run]}` then worked"
+        times = f" {len(found)} times" if len(found) > 1 and not is_prepared else ""  # others' commands failed, too
+        how = f"it worked after `{fix}`" if is_prepared else f"`{fix}` then worked"
         last = iso_day(max(told[run.call].order_ms for run, _, _ in fixes))
         text = f"`{cut(str(failed), MAX_FAILED_CHARS)}` failed here{times}, last on {last}; {how}."
         if kept:
@@ -167,15 +149,12 @@ class Ledger:
         ]
 
 
-def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part, str] | None:
-    """What failed, what worked, and that as it is said; None where that is not to be said."""
-    by = told.get(run.fixed_by or 0)
-    failed, fix = part_in(told.get(run.call), run.form), part_in(by, run.fix)
-    if failed is None or fix is None or by is None:
+def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:
+    """What failed and what worked, as they were typed; None where that is not to be said."""
+    failed, fix = part_in(told.get(run.call), run.form), part_in(told.get(run.fixed_by or 0), run.fix)
+    if failed is None or fix is None or len(str(fix)) > MAX_FIX_CHARS or not str(fix).isprintable() or MASK in str(fix):
         return None
-    text = str(fix) if run.is_prepared else with_preparing(parts_of(_command(by)), fix)
-    is_whole = 0 < len(text) <= MAX_FIX_CHARS and text.isprintable() and MASK not in text
-    return (failed, fix, text) if is_whole else None
+    return failed, fix
 
 
 def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
@@ -184,15 +163,7 @@ def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
         return None
     line = _command(event)
     found = next((part for part in parts_of(line) if form_number(part) == abs(form or 0)), None)
-    return found if found is not None and _is_as_typed(found, line) else None
-
-
-def _is_as_typed(part: Part, line: str) -> bool:
-    """Whether a line has a command word for word, and the shell puts nothing else for what is not quoted."""
-    words = [word for word in part.words if _EXPANDED.search(word)]
-    literal = [word for word in words if f"'{word}'" in line or (f'"{word}"' in line and not _INSIDE.search(word))]
-    is_there = _MARKS.sub("", str(part)) in _MARKS.sub("", line)
-    return is_there and literal == words and not any(map(_EXPANDED.search, part.settings))
+    return found if found is not None and str(found) in line and not _EXPANDED.search(str(found)) else None
 
 
 def _command(event: StoredEvent) -> str:

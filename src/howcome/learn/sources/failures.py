@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, is_unchecked, parts_of
+from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, is_unchecked
 from howcome.domain.complaints import complaint
-from howcome.domain.preparing import with_preparing
 from howcome.learn.actions import Action
-from howcome.learn.command_runs import MAX_LATER, failed_in, mending, prepared
+from howcome.learn.command_runs import MAX_LATER, failed_in, prepared
 from howcome.learn.shell import Command, commands
 from howcome.learn.sources.seen import Draft, Seen, one_line
 
@@ -34,7 +33,7 @@ def find(seen: Seen) -> list[Draft]:
         line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
-        mended = _mended(failed, ran[-1], line, later) if is_general and line else None
+        mended = _after(failed, ran[-1], line, later) or _otherwise(ran[-1], later) if is_general and line else None
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
@@ -46,19 +45,6 @@ def find(seen: Seen) -> list[Draft]:
     return found
 
 
-def _mended(failed: Action, was: Command, line: str, later: Sequence[Action]) -> tuple[str, Action] | None:
-    return _after(failed, was, line, later) or _under(failed, was, later) or _otherwise(was, later)
-
-
-def _under(failed: Action, was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
-    """The same command under another setting."""
-    failure = failed_in(failed)
-    fix = mending(failure, later) if failure is not None and failure.part.words == was.words else None
-    is_set = fix is not None and fix[1].words == was.words and any(not one.endswith("&&") for one in fix[1].settings)
-    worked = _whole(str(fix[1])) if fix is not None and is_set else ""
-    return (f"`{worked}` worked.", fix[0]) if fix is not None and worked else None
-
-
 def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
     """The same command in other words, before any file was changed, where one sees what is different."""
     shown = one_line(str(was), MAX_COMMAND_CHARS)
@@ -68,18 +54,10 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
             is_other = is_wrapped or (now.name == was.name and now.words != was.words)
-            worked = _whole(_prepared_line(action.command, now))
+            worked = _whole(str(now))
             if is_other and worked not in {"", shown} and not is_unchecked(now.words):
                 return f"`{worked}` worked.", action
     return None
-
-
-def _prepared_line(line: str, now: Command) -> str:
-    """A command of a line behind those that prepare it; "" behind one that removes something."""
-    ran = parts_of(line)
-    part = next((one for one in ran if one.words == now.words), None)
-    text = with_preparing(ran, part) if part is not None else str(now)
-    return str(now) if part is not None and text == str(part) else text
 
 
 def _after(failed: Action, was: Command, line: str, later: Sequence[Action]) -> tuple[str, Action] | None:
