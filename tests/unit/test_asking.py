@@ -57,6 +57,41 @@ def test_other_prompts_are_no_questions_about_the_past(prompt: str) -> None:
     assert asked_of_past(prompt) is None
 
 
+LETTER = (
+    "Good morning, I have been here for a week and I am reading my way through the code of the buoy and of its gateway,"
+    " which is a lot for one week, as you may imagine, and I like most of what I have seen so far in it. "
+)
+
+
+@pytest.mark.parametrize(
+    "asked", ["Why did we pick NATS for the gateway?", "On what grounds does the gateway use NATS? Thank you!"]
+)
+def test_a_sentence_of_a_long_prompt_may_ask(asked: str) -> None:
+    """Its subject may stand in the others; a longer one, or a task that tells of the past, asks nothing."""
+    about = asked_of_past(LETTER + asked)
+    assert about is not None
+    assert "NATS" in about
+    assert "buoy" in about
+    assert asked_of_past(LETTER * 4 + asked) is None
+    assert asked_of_past(f"{LETTER}Last week we decided to use NATS, so add it to the gateway.") is None
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Write the report. Check first what was settled about the gauges.",
+        "look for earlier decisions against NATS before you touch the code",
+        "schreib den Bericht, aber sieh nach, was beschlossen wurde",
+        "écris le rapport d'après ce qui a été décidé",
+        "escribe el informe según lo que se acordó",
+        "напиши отчёт, проверь, что было решено",
+    ],
+)
+def test_who_has_to_look_at_what_was_settled_asks(prompt: str) -> None:
+    """In a task, too."""
+    assert asked_of_past(prompt)
+
+
 def test_a_chore_is_nothing_but_chores() -> None:
     """One word of a subject makes it none."""
     assert is_chore("commit this, push and open a draft PR")
