@@ -208,9 +208,9 @@ def _in_bites(
     answered = found.answered(gone) | found.known
     told = [item.passages[0][1] for item in said]
     bites = Bites(store, found.situation, told, is_asked=is_asked, wrong=found.wrong)
-    overruled = store.reviews.overruled(
-        [item.candidate.exchange for _, item in weighed], found.situation.wanted.then_ms
-    )
+    items = [item for _, item in weighed]
+    exchanges = [item.candidate.exchange for item in items]
+    overruled = store.reviews.overruled(exchanges, found.situation.wanted.then_ms)
     for chance, item in weighed:
         bite = verdicts.LIMIT if len(said) >= settings.recall_limit else bites.of(item, answered, chance)
         if not isinstance(bite, str) and item.candidate.exchange in overruled:
@@ -221,8 +221,7 @@ def _in_bites(
             verdict.hold(item.candidate.row, bite)
             continue
         verdict.gave(item.candidate.row, bite)
-        room = settings.recall_limit - len(said) - 1
-        both = [bite, *bites.more(item, bite, room, answered, [other for _, other in weighed])]
+        both = [bite, *bites.more(item, bite, settings.recall_limit - len(said) - 1, answered, items)]
         said += both
         answered.update(row for one in both for row in (_cited(store, one.memory) if one.memory else one.rows))
     return fitting(in_order(found.unmerged.mark(said)), now_ms)
