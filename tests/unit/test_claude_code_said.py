@@ -114,6 +114,34 @@ QUEUES: dict[str, tuple[list[Record], list[str]]] = {
     "both waiting, removed at once, then attached": (
         [Q.typed("go on"), Q.typed("go on"), Q.operation("remove"), Q.attached("go on"), Q.attached("go on"), GO_ON],
         ["go on", "go on"]),
+    "removed, attached when the agent has gone on": (
+        [Q.typed("use tabs"), Q.operation("remove"), GO_ON, Q.attached("use tabs"), GO_ON], ["use tabs"]),
+    "the same, of a client that attaches": (
+        [BOOK, Q.typed("use tabs"), Q.operation("remove"), GO_ON, Q.attached("use tabs"), GO_ON], ["use tabs"]),
+    "two said at once, attached one after the other": (
+        [Q.typed("a b"), Q.typed("c d"), Q.operation("remove"), Q.attached("a b"), GO_ON, Q.operation("remove"),
+         Q.attached("c d"), GO_ON],
+        ["a b", "c d"]),
+    "two said at once, the second comes when the turn ended": (
+        [Q.typed("a b"), Q.typed("c d"), Q.operation("remove"), Q.attached("a b"), Q.operation("dequeue"),
+         Q.user("c d"), GO_ON],
+        ["a b", "c d"]),
+    "the same when the agent has gone on": (
+        [Q.typed("a b"), Q.typed("c d"), Q.operation("remove"), Q.attached("a b"), GO_ON, Q.operation("dequeue"),
+         Q.user("c d"), GO_ON],
+        ["a b", "c d"]),
+    "removed, then a prompt": (
+        [Q.typed("a b"), Q.operation("remove", content="a b"), Q.user("a b"), GO_ON], ["a b"]),
+    "said by its removal, typed again as a prompt": (
+        [Q.typed("go on"), Q.operation("remove"), GO_ON, Q.user("go on"), GO_ON], ["go on", "go on"]),
+    "said by its removal, typed again, attached, the rest taken back": (
+        [Q.typed("go on"), Q.operation("remove", content="go on"), Q.typed("go on"), Q.attached("go on"),
+         Q.operation("popAll"), GO_ON],
+        ["go on", "go on"]),
+    "typed twice, one given, the other taken back": (
+        [Q.typed("go on"), Q.typed("go on"), Q.operation("remove", content="go on"), Q.attached("go on"),
+         Q.operation("popAll"), GO_ON],
+        ["go on"]),
     "attached as blocks, with an image": (
         [BOOK, Q.typed("like this"), Q.attached([{"type": "text", "text": "like this"},
          {"type": "image", "source": {"data": "aGk="}}]), Q.absorbed("like this"), GO_ON],
@@ -164,6 +192,14 @@ def test_it_does_not_matter_where_a_pass_ended(name: str) -> None:
         before = read(*records[:cut], state=state)
         after = read(*records[cut:], state=ReaderState(state.to_values()))
         assert [(event.record_id, event.kind, event.text, event.ts_ms) for event in (*before, *after)] == whole
+
+
+def test_words_that_the_queue_said_do_not_rest() -> None:
+    """Nor does a pass read the file again for them."""
+    state = ReaderState()
+    read(*WORK, Q.typed("use tabs"), Q.operation("remove"), state=state)
+    assert not state.queue.holds_words
+    assert "tabs" not in str(state.to_values())
 
 
 def test_words_of_the_queue_are_known_by_when_they_were_typed() -> None:

@@ -127,9 +127,9 @@ def _prompt(record: Record, state: ReaderState, index: int, text: object) -> lis
         return []
     if record.get("isSidechain"):  # a subagent's task was written by the agent that started it
         return [_event(record, state, events.ASSISTANT_TEXT, index, words, origin=events.ORIGIN_TASK)]
-    state.queue.prompt(words)
+    is_new = state.queue.prompt(words)
     before = _queued(state, record, state.queue.go_on())
-    return [*before, _event(record, state, events.USER_PROMPT, index, words)]
+    return [*before, _event(record, state, events.USER_PROMPT, index, words)] if is_new else before
 
 
 def _queue_events(record: Record, state: ReaderState) -> list[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -41,6 +42,7 @@ MAX_WAITING = 100
 """Entries that are remembered; the client's own notices may wait for ever."""
 
 _WORDS, _TS, _IS_GIVEN = 0, 1, 2
+_MARK, _NEWEST_MS, _IS_ANSWERED = 0, 1, 2
 
 
 class PromptQueue:
@@ -74,8 +76,9 @@ class PromptQueue:
         """Times of attachments whose `enqueue` has not come: both may have the same, and be sorted by it."""
         self.is_attaching: bool = bool(values.get("is_attaching"))
         """Whether this client writes attachments."""
-        self.said: list[str] = values.get("said") or []
-        """Words that were said by `remove` alone since somebody went on."""
+        self.said: list[list[Any]] = values.get("said") or []
+        """What the queue itself said since a person's last prompt: marks of the words (they must not rest), when the
+        newest that waited then was typed, and whether the agent went on since."""
 
     def to_values(self) -> dict[str, object]:
         """The queue as JSON values, empty parts left out."""
@@ -84,7 +87,7 @@ class PromptQueue:
     @property
     def holds_words(self) -> bool:
         """Whether words of a person are in it."""
-        return bool(self.expected or self.said) or any(entry[_WORDS] for entry in self.waiting)
+        return bool(self.expected) or any(entry[_WORDS] for entry in self.waiting)
 
     def enqueue(self, words: str, ts_ms: int | None) -> None:
         """Somebody typed, or the client itself put something into the queue."""
@@ -100,6 +103,8 @@ class PromptQueue:
         entry = self._first()
         self._drop(entry)
         self.expected = entry[_WORDS] if entry else ""
+        if entry is None:  # what was said for it may come as a record
+            self.said = [[mark, newest_ms, False] for mark, newest_ms, _ in self.said]
 
     def take_back(self) -> None:
         """What the agent has not got is in the editor again; an operation for each, or one for all."""
@@ -127,10 +132,11 @@ class PromptQueue:
     def attach(self, words: str, ts_ms: int | None) -> bool:
         """An attachment says these words; whether they are new."""
         self.is_attaching = True
-        if words in self.said:
-            self.said.remove(words)
-            return False
         entry = self._first(words, is_given=True) or self._first(words)
+        said = self._said(words)
+        if said is not None and (entry is None or (entry[_TS] or 0) <= said[_NEWEST_MS]):
+            self._forget(said)
+            return False
         if entry is None and ts_ms is not None:
             self.attached_ms = [*self.attached_ms[-MAX_WAITING:], ts_ms]
         if entry is None or not entry[_IS_GIVEN]:
@@ -138,17 +144,24 @@ class PromptQueue:
         self._drop(entry)
         return True
 
-    def prompt(self, words: str) -> None:
-        """A `user` record says these words."""
-        if words != self.expected:
-            self._drop(self._first(words) or self._first(words, is_given=True))
+    def prompt(self, words: str) -> bool:
+        """A `user` record says these words; whether they are new."""
+        entry = None if words == self.expected else self._first(words) or self._first(words, is_given=True)
+        said = self._said(words)
+        is_new = words == self.expected or entry is not None or said is None or said[_IS_ANSWERED]
+        self._drop(entry)
         self.expected = ""
+        if is_new:
+            self.said = []
+        else:
+            self._forget(said)
+        return is_new
 
     def go_on(self) -> list[Words]:
-        """Somebody answers or asks: no attachment comes any more for what the agent was given; what that says."""
-        said = self._say([entry for entry in self.waiting if entry[_IS_GIVEN]])
-        self.said = []
-        return said
+        """Somebody answers or asks: what the agent was given is said; an attachment that still comes is not new."""
+        found = self._say([entry for entry in self.waiting if entry[_IS_GIVEN]])
+        self.said = [[mark, newest_ms, True] for mark, newest_ms, _ in self.said]
+        return found
 
     def _first(self, words: str | None = None, *, is_given: bool = False) -> list[Any] | None:
         """The first (with these words) that the agent has got, or not."""
@@ -159,10 +172,23 @@ class PromptQueue:
         if entry is not None:
             self.waiting = [one for one in self.waiting if one is not entry]
 
+    def _said(self, words: str) -> list[Any] | None:
+        return next((one for one in self.said if one[_MARK] == _mark(words)), None)
+
+    def _forget(self, said: list[Any] | None) -> None:
+        self.said = [one for one in self.said if one is not said]
+
     def _say(self, entries: list[list[Any]]) -> list[Words]:
+        found = [(entry[_WORDS], entry[_TS]) for entry in entries if entry[_WORDS]]
+        newest_ms = max((entry[_TS] or 0 for entry in self.waiting), default=0)
         self.waiting = [entry for entry in self.waiting if not any(entry is said for said in entries)]
-        self.said += [entry[_WORDS] for entry in entries if entry[_WORDS]]
-        return [(entry[_WORDS], entry[_TS]) for entry in entries if entry[_WORDS]]
+        self.said = [*self.said, *([_mark(words), newest_ms, False] for words, _ in found)][-MAX_WAITING:]
+        return found
+
+
+def _mark(words: str) -> int:
+    """Sixteen bits of words: enough to tell a few apart, too little to tell what they were."""
+    return zlib.crc32(words.encode("utf-8", "surrogatepass")) & 0xFFFF
 
 
 class ReaderState:
