@@ -183,6 +183,8 @@ def test_an_export_as_markdown_is_edited_and_read_back(machine: Machine, tmp_pat
         "Uploads are retried seven times",
     ]  # fmt: skip
     assert "is superseded" in machine.run("import-memories", "--mine", str(file)).stderr
+    file.write_text(text)
+    assert machine.ask("import-memories", "--mine", file)["known"] == 1  # the other one is no longer live
     machine.run("export", str(file))
     assert "seven times" in file.read_text()
     (tmp_path / "other.md").write_text("# My diary\n")

@@ -67,7 +67,7 @@ def _memory(number: int, held: str, project: str) -> Iterator[Line]:
 
 
 def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memory, Line]], list[Line], int]:
-    """The memories whose line says something else now, each with it; the lines of none yet; how many are the same."""
+    """The memories whose line says something else, each with it; the lines of none; how many live ones are the same."""
     edited, new, same = [], [], 0
     for line in lines:
         try:
@@ -78,7 +78,7 @@ def compared(memories: Memories, lines: Iterable[Line]) -> tuple[list[tuple[Memo
             new.append(line)
         elif (known.text, known.type) != (line.text, line.type):
             edited.append((known, line))
-        else:
+        elif known.is_live:
             same += 1
     return edited, new, same
 
