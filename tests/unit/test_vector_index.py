@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +17,9 @@ from tests.vectors import DIMENSIONS, alone, clustered, expected, filled, is_wan
 
 from howcome.domain import events
 from howcome.domain.stored import Filter, Scope
-from howcome.errors import StoreError
+from howcome.errors import IndexDamagedError, StoreError
 from howcome.index.vector_files import (
+    HEAD_NAME,
     PROJECT_AT,
     ROW_BYTES,
     blank_vectors,
@@ -295,6 +298,18 @@ def test_vectors_that_were_changed_in_place_are_whole(tmp_path: Path) -> None:
     head = read_head(folder)
     assert head is not None
     assert {part: checksum_of(folder, head, part) for part in head.checksums} == head.checksums
+
+
+@pytest.mark.parametrize("checksums", ['"checksums": null', '"sums": {}'])
+def test_a_head_without_checksums_is_damaged(tmp_path: Path, checksums: str) -> None:
+    """Its own checksum may be right."""
+    filled(tmp_path / "index")
+    [name] = names(str(tmp_path / "index"))
+    head = tmp_path / "index" / name / HEAD_NAME
+    text = re.sub(rb'"checksums": \{[^}]*\}', checksums.encode(), head.read_bytes().partition(b" ")[2].rstrip(b"\n"))
+    head.write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
+    with pytest.raises(IndexDamagedError):
+        read_head(str(head.parent))
 
 
 WHOSE = {1: {0}, 2: set[int](), 3: {1, 2}}

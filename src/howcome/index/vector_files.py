@@ -87,6 +87,8 @@ def read_head(folder: str) -> Head | None:
     fields = json.loads(text)
     if fields.pop("format") != FORMAT:
         raise damaged("its head is of another format")
+    if not isinstance(fields.get("checksums"), dict):
+        raise damaged("its head has no checksums")
     return Head(**fields)
 
 
