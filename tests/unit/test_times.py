@@ -108,6 +108,13 @@ def test_a_day_that_never_was_is_none(year: int, month: int, day: int) -> None:
         ("le mois dernier", "2026-02-01", "2026-03-01"),
         ("no mês passado", "2026-02-01", "2026-03-01"),
         ("что мы делали на прошлой неделе", "2026-03-09", "2026-03-16"),
+        ("since wed", "2026-03-11", OPEN),
+        ("until fri", OPEN, "2026-03-14"),
+        ("2nd may", "2025-05-02", "2025-05-03"),
+        ("2 may 2025", "2025-05-02", "2025-05-03"),
+        ("what was on 2 may?", "2025-05-02", "2025-05-03"),
+        ("since 2024 we use redis", "2024-01-01", OPEN),
+        ("the user's crane, friday's fuse", "2026-03-13", "2026-03-14"),
     ],
 )
 def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> None:
@@ -124,7 +131,12 @@ def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> No
         "nächste Woche", "jeden Montag", "bis Freitag", "diese Tage hier", "next week", "next month",
         "coming Tuesday", "tomorrow's run",
         "for 2 days", "2026-13-40", "augment the marker", "the first of many", "on 2027-05-03", "in June 2026",
-        "march past the gate", "version 5.11", "app/5/11/sync.kt", "the Q4 quantisation", "it may sync",
+        "march past the gate", "version 5.11", "app/5/11/sync.kt",
+        "phase 1 may need redis", "a cookie of 2020 bytes", "since 2000 rows were lost", "from 2000 to 2048 bytes",
+        "Monday.com", "the friday-board", 'the label "last week"', "the tab “today” is wrong",
+        "`march` in `2025-01-02`",
+        "the label 'last week' is wrong", "Feld „letzte Woche“", "「昨天」的标签",
+        "the Q4 quantisation", "it may sync",
     ],
 )  # fmt: skip
 def test_what_is_no_time_that_was_is_none(text: str) -> None:
@@ -147,6 +159,27 @@ def test_what_a_text_says_beside_its_times() -> None:
     assert times.without("letzten Dienstag", NOW) == ""
     assert times.without("Fehler 5 am 5. Dezember", NOW) == "Fehler 5 am"
     assert times.without("Redis", NOW) == "Redis"
+    assert times.without("Why Redis since Monday?", NOW) == "Why Redis"
+    assert times.without("since the 2nd of March", NOW) == times.without("seit Montag", NOW) == ""
+    assert times.without("tides between Monday and Wednesday", NOW) == "tides"
+    assert times.without("until last week we sync and test", NOW) == "we sync and test"
+    assert times.without("Über昨天的导入为什么失败", NOW) == "Über 的导入为什么失败".replace(" ", "")
+    assert times.without("지난주에 배포", NOW) == "에 배포"
+    assert times.without("Ware: İ Märzfeld vorgestern Kai", NOW) == "Ware: İ Märzfeld Kai"
+
+
+def test_what_a_time_is_called_may_be_the_name_of_a_thing() -> None:
+    """As October is of a product; yesterday is of none."""
+    assert times.names_in("since October CMS", NOW) == ["october"]
+    assert times.names_in("version 2026-02-01?", NOW) == ["2026-02-01"]
+    assert times.names_in("yesterday, last Friday or letzte Woche", NOW) == []
+
+
+def test_a_long_text_is_read_in_time() -> None:
+    """Its words are not compared with each other."""
+    started = time.perf_counter()
+    times.without("yesterday " + " ".join(f"w{number}" for number in range(20_000)), NOW)
+    assert time.perf_counter() - started < 2
 
 
 def test_several_times_are_all_told_in_their_order() -> None:

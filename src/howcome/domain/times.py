@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from howcome.domain.time_words import FIXED, MEANINGS, in_english, place_in, unquoted
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -49,48 +51,30 @@ Of 11,640 turns of a Go project 431 have one, and 154 speak of a time."""
 _MARKS = ("19", "20", "q1", "q2", "q3", "q4")
 """Of years and quarters."""
 
-_FIXED = {
-    "昨天": "yesterday", "昨日": "yesterday", "어제": "yesterday", "今天": "today", "今日": "today", "오늘": "today",
-    "前天": "the day before yesterday", "一昨日": "the day before yesterday", "그저께": "the day before yesterday",
-    "上周": "last week", "上週": "last week", "先週": "last week", "지난주": "last week", "上个月": "last month",
-    "上個月": "last month", "先月": "last month", "지난달": "last month", "去年": "last year", "작년": "last year",
-    "semana pasada": "last week", "mes pasado": "last month", "año pasado": "last year", "semana passada": "last week",
-    "mês passado": "last month", "ano passado": "last year", "semaine dernière": "last week", "avant-hier":
-    "the day before yesterday", "mois dernier": "last month", "année dernière": "last year",
-    "прошлой неделе": "last week", "прошлом месяце": "last month", "прошлом году": "last year",
-}  # fmt: skip
-_SAID = {
-    "yesterday": "gestern ayer ontem вчера", "today": "heute hoy hoje сегодня", "this": "diese diesen dieser dieses",
-    "the day before yesterday": "vorgestern anteayer anteontem позавчера", "weeks": "wochen", "week": "woche",
-    "last": "letzte letzten letzter letztes vorige vorigen voriges vergangene vergangenen", "weekend": "wochenende",
-    "next": "nächste nächsten nächster nächstes", "every": "jede jeden jedes", "since": "seit", "in": "im",
-    "by": "bis", "days": "tage tagen", "months": "monate monaten", "month": "monat", "years": "jahre jahren",
-    "year": "jahr", "january": "januar", "february": "februar", "march": "märz", "may": "mai", "june": "juni",
-    "july": "juli", "october": "oktober", "december": "dezember", "monday": "montag lunes lundi понедельник",
-    "tuesday": "dienstag martes mardi вторник", "wednesday": "mittwoch miércoles mercredi среду",
-    "thursday": "donnerstag jueves jeudi четверг", "friday": "freitag viernes vendredi пятницу",
-    "saturday": "samstag sonnabend sábado samedi субботу", "sunday": "sonntag domingo dimanche воскресенье",
-}  # fmt: skip
-"""An English word, and what means it in other languages. French "hier" is not here: in German it is "here"."""
-_MEANINGS = {word: meaning for meaning, said in _SAID.items() for word in said.split()}
-_TRIGGERS |= {word for word, meaning in _MEANINGS.items() if not _TRIGGERS.isdisjoint(meaning.split())}
+_TRIGGERS |= {word for word, meaning in MEANINGS.items() if not _TRIGGERS.isdisjoint(meaning.split())}
 
 _YEAR, _ORDINAL = r"((?:19|20)\d\d)", r"(\d{1,2})(?:st|nd|rd|th)?"
 _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b"
-_SHORT_DAY = r"(?:(last|past)|on|since|this|until|before|after) (mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
+_DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b(?![-.][^\W\d_])"
+_LED = r"(?<=\bsince )|(?<=\bafter )|(?<=\buntil )|(?<=\bbefore )"
+_SHORT_DAY = rf"(?:\b(?:(last|past)|on|this) |{_LED})(mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
 _COUNT = r"(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|half an?"
 _COUNT += r"|(?:an? )?(?:couple(?: of)?|few))"
 _UNIT = r"(minutes?|hours?|days?|weeks?|fortnights?|months?|quarters?|years?)\b"
+_NO_NOUN = r"(?![-.]?\w)(?! (?!(?:we|i|you|they|it|the|on|did|do|does|is|was|what|who|why|when|how)\b)[^\W_])"
+_NO_VERB = r"(?!\d+ may (?!(?:19|20)\d\d)[^\W_])"
 _PART = r"(?:(early|late|mid|(?:the )?(?:beginning|start|middle|end) of)[ -])?"
 
 _BEFORE_MONTHS = frozenset("in last since until till before after during of from to between and".split())
 """Behind one of these a short name, or one that is a word, is a month."""
 
+_LEADS = frozenset("since after before until till between from".split())
+
 _LETTERS = re.compile(r"[^\W\d_]+")
+_RELATIVE = r"\b(?:yesterday|today|tonight|ago|last|past|previous|this|other)\b"
 _compiled: list[Form] = []
 
 
@@ -120,6 +104,7 @@ if TYPE_CHECKING:
     BoundsOf = Callable[[re.Match[str], int], Bounds]
     Form = tuple[re.Pattern[str], BoundsOf]
     Found = tuple[int, int, tuple[int, int]]
+    Told = tuple["Span", int, int, int]
 
 
 # -- calendars ---------------------------------------------------------------------------------------------------------
@@ -195,15 +180,34 @@ def spans(text: str, now_ms: int) -> list[Span]:
 
     `text` is short (a sentence, a question): what is code or a log in it has been taken out.
     """
-    if not _may_speak_of_time(text):
-        return []
-    return _joined(*_found(_in_english(text.lower()), now_ms, _forms()), now_ms)[:MAX_SPANS]
+    return [span for span, *_ in _told(text, now_ms)]
 
 
 def without(text: str, now_ms: int) -> str:
-    """The words of a text but for those of the times that it speaks of."""
-    left = _found(_in_english(text.lower()), now_ms, _forms())[0].split()
-    return " ".join(word for word in text.split() if _in_english(word.lower()) in left)
+    """A text but for the times that it speaks of, with what leads and joins them ("since", "between … and")."""
+    kept, at = [], 0
+    for _, start, _, end in _told(text, now_ms):
+        kept.append(text[at:start])
+        at = end
+    return " ".join("".join((*kept, text[at:])).split()).strip(" ,;:?!") if kept else text
+
+
+def names_in(text: str, now_ms: int) -> list[str]:
+    """The times that a text speaks of by a name or number, as it has them: other things may be called so, too."""
+    named = (text[start:end].lower() for _, _, start, end in _told(text, now_ms))
+    return [name for name in named if not re.search(_RELATIVE, in_english(name)[0])]
+
+
+def _told(text: str, now_ms: int) -> list[Told]:
+    """Spans with places in the text: where what leads a time begins, where the time does, and where it ends."""
+    if not _may_speak_of_time(text):
+        return []
+    said, pieces = in_english(text)
+    found = _joined(*_found(unquoted(said), now_ms, _forms()), now_ms)[:MAX_SPANS]
+    return [
+        (span, place_in(pieces, lead), place_in(pieces, start), place_in(pieces, end, is_end=True))
+        for span, lead, start, end in found
+    ]
 
 
 def _found(rest: str, now_ms: int, forms: Sequence[Form]) -> tuple[str, list[Found]]:
@@ -237,15 +241,8 @@ def _may_speak_of_time(text: str) -> bool:
     return (
         not _TRIGGERS.isdisjoint(_LETTERS.findall(lowered))
         or any(mark in lowered for mark in _MARKS)
-        or any(word in lowered for word in _FIXED)
+        or any(word in lowered for word in FIXED)
     )
-
-
-def _in_english(text: str) -> str:
-    for word, meaning in sorted(_FIXED.items(), key=lambda pair: -len(pair[0])):
-        if word in text:  # of Chinese and Japanese nothing stands between two words
-            text = re.sub(word if word >= "\u2e80" else rf"(?<!\w){re.escape(word)}(?!\w)", f" {meaning} ", text)
-    return _LETTERS.sub(lambda word: _MEANINGS.get(word[0], word[0]), text)
 
 
 def _forms() -> Sequence[Form]:
@@ -256,7 +253,10 @@ def _forms() -> Sequence[Form]:
             (rf"\b(\d\d?)\.(\d\d?)\.{_YEAR}\b", lambda m, _: _day(m[3], m[2], m[1])),
             (rf"\b{_YEAR}-(0[1-9]|1[0-2])\b(?!-)", lambda m, _: _month_at(int(m[1]), int(m[2]))),
             (rf"\b{_MONTH} {_ORDINAL}(?![\d:])(?:,? {_YEAR})?", lambda m, now: _month_day(m[1], m[2], m[3], now)),
-            (rf"\b{_ORDINAL}\.? (?:of )?{_MONTH}(?:,? {_YEAR})?", lambda m, now: _month_day(m[2], m[1], m[3], now)),
+            (
+                rf"\b{_NO_VERB}{_ORDINAL}\.? (?:of )?{_MONTH}(?:,? {_YEAR})?",
+                lambda m, now: _month_day(m[2], m[1], m[3], now),
+            ),
             (rf"\b{_COUNT} {_UNIT} ago\b", _ago),
             (rf"\b(?:last|past|previous) {_COUNT} {_UNIT}", lambda m, now: (now - _length(m[1], m[2]), now)),
             (r"\bthe day before yesterday\b", lambda _, now: _whole_day(now, 2)),
@@ -267,33 +267,34 @@ def _forms() -> Sequence[Form]:
             (r"\b(last|previous|this|next) (week|month|year)\b", _relative),
             (r"\b(last|past|previous|this) (weekend|week|month|quarter|year)\b", _relative),
             (rf"\b(?:(last|past|previous|this|next|coming) )?{_DAYNAME}", _weekday),
-            (rf"\b{_SHORT_DAY}", _weekday),
+            (_SHORT_DAY, _weekday),
             (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", _month),
             (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", _quarter),
-            (rf"\b(?:in|since|until|before|after|during|of|from) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
+            (rf"\b(?:in|during) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
+            (rf"(?:\b(?:of|from) |{_LED}){_YEAR}\b{_NO_NOUN}", lambda m, _: _year(int(m[1]))),
         )
         _compiled.extend((re.compile(source), bounds_of) for source, bounds_of in forms)
     return _compiled
 
 
-def _joined(text: str, found: Sequence[Found], now_ms: int) -> list[Span]:
-    """Spans with what the words before them say: since, before, between … and."""
-    told: list[Span] = []
+def _joined(text: str, found: Sequence[Found], now_ms: int) -> list[Told]:
+    """Spans with what the words before them say (since, before, between … and), and where these and they stand."""
+    told: list[Told] = []
     opened: tuple[int, int] | None = None
-    for place, (start, _, (since, before)) in enumerate(found):
+    for place, (start, end, (since, before)) in enumerate(found):
         lead = text[max(0, start - 12) : start].rstrip()
         lead = lead.removesuffix(" the").rsplit(" ", 1)[-1].strip("(\"',")
         if lead in ("next", "every", "each", "by"):
             continue
         if opened is not None and told and lead in ("and", "to", "until", "till", "-"):
             weeks_back = -(-max(0, opened[0] - since) // UNIT_MS["w"])  # "from Monday to Wednesday", said on a Monday
-            told[-1] = Span(opened[0] - weeks_back * UNIT_MS["w"], before)
+            told[-1] = (Span(opened[0] - weeks_back * UNIT_MS["w"], before), *told[-1][1:3], end)
             opened = None
             continue
         opened = (since, before) if lead in ("between", "from") and place + 1 < len(found) else None
         if since > now_ms:
             continue
-        told.append(_led(lead, since, before))
+        told.append((_led(lead, since, before), text.rindex(lead, 0, start) if lead in _LEADS else start, start, end))
     return told
 
 
