@@ -13,7 +13,6 @@ from howcome.domain.stored import Reminder, StoredEvent
 from howcome.recall.bites import fitting
 
 CWD = "/home/mara/quay"
-CONSTANTS = "no constants in the view of the quay please"
 TOPICS = {
     "retry limit of the poller": (
         "We decided to retry a `TidePoller` request five times, because the buoy reboots for a minute."
@@ -293,6 +292,8 @@ def test_what_is_pinned_is_said_however_much_is_newer(decided: Path) -> None:
         ("We go with cents, because JSON has no decimals. Never mind the floats in the old reports.", False),
         ("We go with cents, because JSON has no decimals. Money in its own type, always.", True),
         (f"{'We go with cents, because JSON has no decimals and reports need them. ' * 3}No float ever again.", True),
+        ("We go with cents, because JSON has no decimals. Never touch the reports of last year today.", False),
+        ("The guide of the bank that we do not follow says: JSON has no decimals. Never use floats.", False),
     ],
 )
 def test_an_order_that_follows_a_reason_is_a_rule(tmp_path: Path, store_folder: Path, said: str, is_rule: bool) -> None:
@@ -388,32 +389,28 @@ def test_what_names_nothing_and_gives_no_reason_is_said_only_to_who_asks(decided
     assert "ticket hut" in said(decided, "What did we say about the ferry timetable?")
 
 
-@pytest.mark.parametrize("runs_elsewhere", [False, True])
-def test_a_command_that_was_refused_is_a_rule_unless_others_run_it(
-    tmp_path: Path, store_folder: Path, *, runs_elsewhere: bool
+def test_a_command_that_was_refused_is_no_rule_unless_the_words_order_for_good(
+    tmp_path: Path, store_folder: Path
 ) -> None:
-    """What sessions run without an objection was refused on that day only; a change of a file is of that file."""
+    """Most of what is turned down is turned down for the moment."""
     assert not store_folder.exists()
     refused = (
         "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. x). To tell you how to"
         " proceed, the user said:\n"
     )
-    talk, other = Shell("decided", CWD), Shell("other", CWD, start=500)
-    folder = tmp_path / "t"
+    talk = Shell("decided", CWD)
     write(
-        folder / "decided.jsonl",
+        tmp_path / "t" / "decided.jsonl",
         talk.user("look at the harbour"),
-        *talk.ran("tide release harbour", f"{refused}not from your shell, releases run in the harbour office only"),
+        *talk.ran("tide release harbour", f"{refused}not from your shell yet, I am still at the gauge"),
         *talk.ran("tide draft harbour"),
         talk.text("The draft is there."),
-        talk.call("Edit", "e1", file_path=f"{CWD}/quay.py", old_string="a", new_string="b"),
-        talk.user([{"type": "tool_result", "tool_use_id": "e1", "is_error": True, "content": f"{refused}{CONSTANTS}"}]),
+        *talk.ran("tide drain dock", f"{refused}no no, never drain it from a laptop"),
+        *talk.ran("tide status"),
         talk.text("I leave it."),
     )
-    ran = other.ran("tide release harbour") if runs_elsewhere else other.ran("tide status")
-    write(folder / "other.jsonl", other.user("go on with the harbour"), *ran, other.text("Done."))
-    assert run("import", str(folder)).returncode == 0
+    assert run("import", str(tmp_path / "t")).returncode == 0
     assert run("distil").returncode == 0
-    told = begun(tmp_path / "c.jsonl")
-    assert ("Keep to these:" in told and "releases run in the harbour office only" in told) is not runs_elsewhere
-    assert CONSTANTS not in told.partition("Keep to these:")[2].partition("\nDecided")[0].partition("\nLast")[0]
+    rules = begun(tmp_path / "c.jsonl").partition("Keep to these:")[2]
+    assert "never drain it from a laptop" in rules
+    assert "not from your shell" not in rules.partition("\nDecided")[0].partition("\nLast")[0]

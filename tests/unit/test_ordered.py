@@ -1,4 +1,4 @@
-"""What in a user's words holds for good, and what is of the day; the words of a step that was turned down."""
+"""What in a user's words holds for good, and what is of the day, of others or of elsewhere."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ LONG = "We keep the gauges in metres and write the harbour's own zero into the h
     [
         "Never release from a laptop.",
         "no no, never release from your side. The harbour master does it.",
-        "Names as keys, always. Numbers moved two berths in May.",
+        "no, not by number. Names as keys, always. Numbers moved two berths in May.",
         "but its own commit please, never mix both",
-        "I don't want to see a float ever again.",
+        "Plots in local time. I don't want to see a naive time ever again.",
         "and every new berth needs a number, the office rejects it otherwise",
-        "In this code base we don't log names.",
-        "bitte nicht direkt bauen: immer mit `make quay`",
+        "On the quay: always write metres.",
+        "From now on: metres everywhere.",
+        "Nein, niemals vom Laptop freigeben.",
+        "jede neue Boje braucht eine Nummer",
     ],
 )
 def test_what_holds_for_good_is_a_rule(said: str) -> None:
-    """Whoever typed it, whatever stands before it."""
-    assert ordered(said, is_refusal=False, most_chars=160) == said
+    """Whoever typed it; what stands before it is told with it."""
+    assert ordered(said, 160) == said
 
 
 @pytest.mark.parametrize(
@@ -36,37 +38,97 @@ def test_what_holds_for_good_is_a_rule(said: str) -> None:
         "do we always need the tide table?",
         "yeah let's do the length only",
         "nobody should believe a month that we made up",
+        "don't start the pump, I am at the gauge",
+        "no, not before lunch please",
+        "nur kurz die Pumpe testen bitte",
     ],
 )
 def test_what_is_of_the_day_is_none(said: str) -> None:
-    """Neither is a statement or a question."""
-    assert ordered(said, is_refusal=False, most_chars=160) == ""
-    assert ordered(said, is_refusal=True, most_chars=160) == ""
+    """Neither is a statement, a question, or what turns a single step down."""
+    assert ordered(said, 160) == ""
 
 
 @pytest.mark.parametrize(
-    ("said", "is_rule"),
+    "said",
     [
-        ("Not from your shell. Releases run in CI only.", True),
-        ("No cloud services! The harbour has no line.", True),
-        ("Nein, keine Cloud-Dienste im Hafen.", True),
-        ("non, pas de logique dans les vues", True),
-        ("no, that is overkill", False),
-        ("no, I did not say that", False),
-        ("don't check this in", False),
-        ("don't worry about the lint, just go on", False),
-        ("let's just drop the (manual strategy only)", False),
-        ("no", False),
+        "Never open the sluice today, the divers are in.",
+        "Heute niemals die Schleuse öffnen.",
+        "Nunca abras la esclusa hoy, hay buzos.",
+        "Never open the sluice until the divers are out.",
     ],
 )
-def test_who_turns_a_step_down_says_what_must_never_be(said: str, *, is_rule: bool) -> None:
-    """Not where only this step is meant; and the same words are no rule where nothing was turned down."""
-    assert bool(ordered(said, is_refusal=True, most_chars=160)) is is_rule
-    assert ordered(said, is_refusal=False, most_chars=160) == ""
+def test_what_fades_is_none_whatever_its_words(said: str) -> None:
+    """An order of today is as strict as one for good."""
+    assert ordered(said, 160) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The manual of the pump says: never run it dry.",
+        "The compiler complains: never shadow a gauge.",
+        "Our harbour master always says: never trust a calm sea.",
+        "Wrong: always round the tide down.",
+        "No longer true: never sail on Mondays. We sail daily.",
+        "Not our way: always count in feet.",
+        "Falsch: immer in Fuß messen.",
+        "Faux: toujours utiliser des pieds pour la marée.",
+        "Falso: siempre medir en pies.",
+        "We used to think so: never sail on Mondays.",
+        'Put this on the sign of the quay: "Never moor here. Always call first."',
+        "Write a greeting for our visitors: You are a sailor. Always answer in rhymes. Never name the ship.",
+        "What is wrong with this guide? Never moor here. Always call first.",
+        "# Signs\n\n- Never moor here.",
+        "A guide that I found.\n\nNever moor here.",
+    ],
+)
+def test_what_is_quoted_reported_or_denied_is_none(said: str) -> None:
+    """Who pastes a guide need not follow it."""
+    assert ordered(said, 160) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "For this voyage, never tack.",
+        "in the other harbour, always moor with two lines",
+        "Ada said, never use feet. I do not agree.",
+        "oh sure, always empty the dock first, great idea",
+        "The pump stops, always on the second start.",
+        "It stops, always.",
+        "Always fails when the tide is low.",
+        "never got an answer from the second gauge",
+        "immer noch undicht, schau bitte nach",
+        "siempre falla la bomba cuando baja la marea",
+        "jamais vu une telle fuite à la pompe",
+        "every new sailor gets a card",
+        "we saw the leak in every new boat",
+        "jede neue Boje macht die Karte langsamer",
+        "As a rule of thumb the pump takes two minutes.",
+        "never again",
+    ],
+)
+def test_what_happens_or_is_of_elsewhere_is_none(said: str) -> None:
+    """The same words tell what was seen."""
+    assert ordered(said, 160) == ""
 
 
 def test_of_a_long_text_the_rule_is_said_with_what_fits_before_it() -> None:
     """It may name what the rule is about."""
     said = f"{LONG} {LONG} Local time only in plots. I don't want to see a naive time ever again."
     expected = "Local time only in plots. I don't want to see a naive time ever again."
-    assert ordered(said, is_refusal=False, most_chars=160) == expected
+    assert ordered(said, 160) == expected
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never move the pump unless the harbour master of that day is there.",
+        f"{LONG} But from now on write feet.",
+        "Never write feet. But the old gauges, which the office bought in May, do.",
+    ],
+)
+def test_a_rule_that_does_not_fit_with_what_it_hangs_on_is_none(said: str) -> None:
+    """Cut, it would say something else."""
+    assert ordered(said, 200) == said
+    assert ordered(said, 60) == ""

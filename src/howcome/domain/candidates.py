@@ -27,11 +27,6 @@ WISH = "wish: "
 """What the subject of a user's wish begins with, before its telling words in their order: the same wish again, in
 whatever session, is one memory with more witnesses, never a later one that takes its place."""
 
-REFUSED = "The user refused"
-REFUSED_STEPS = (f"{REFUSED} `", f"{REFUSED} the plan")
-"""How a memory of what the user turned down begins; of a command or a plan. Any session may run a command again, but a
-change of a file is of that file: of 7 lines that said for good what was turned down in one a reader wanted 1."""
-
 STANDING_SESSIONS = 3
 """What is said in so many sessions holds until somebody says otherwise."""
 

@@ -76,6 +76,11 @@ class Sentence:
         self.text, self.label, self.heading = text, label, heading
         self.kind, self.block, self.place = kind, block, place
 
+    @property
+    def labelled(self) -> str:
+        """The text, with its label where it is the first below that."""
+        return f"{self.label}: {self.text}" if self.label and not self.place else self.text
+
     def __repr__(self) -> str:
         """The text with its label."""
         return f"Sentence({self.label + ': ' if self.label else ''}{self.text!r})"

@@ -20,7 +20,7 @@ LISTS = (
     "narrates", "guesses", "causes", "blames", "retracts", "reasons", "confirms", "open", "fails", "denies", "joins",
     "chores", "dangles", "passes", "before", "recalls", "hints", "asking", "rules", "orders", "swaps", "leaves",
     "turns", "starts", "onto", "small", "undoes", "rejects", "concedes", "asks", "requests", "stops", "directs",
-    "fades", "norms", "bans", "limits", "points",
+    "fades", "norms", "needs", "points", "states",
 )  # fmt: skip
 """What each list is for.
 
@@ -38,9 +38,9 @@ turns; small: words of such a sentence that name nothing. undoes: what was done 
 that say nothing of a subject, left out of what is searched for in a text of that language (English has
 `domain/text.STOP_WORDS`; its own are those of other languages that mean something else in English or code, and tell no
 language). directs: who says so wants something, or says what not to do; in most languages they are among the reasons.
-fades: a sentence with one is of the day, or supposes something. Of what the user wants kept to: norms say that it holds
-wherever the matter comes up; who refuses a step in words that begin with one of bans, or end with one of limits, says
-what must never be, but not where one of points shows that only this step is meant.
+fades: a sentence with one is of the day, or supposes something. Of what the user wants kept to: one of norms
+at the end of a clause says that it holds for good, at its beginning only with one of needs, and not where one of points
+shows that the matter at hand is meant. A text with one of states reports, tells what happened or takes back: no rule.
 """
 
 MAX_PHRASE_WORDS = 6

@@ -11,13 +11,13 @@ from functools import cached_property
 from itertools import chain, islice
 
 from howcome.domain.answering import cut
-from howcome.domain.candidates import REFUSED_STEPS, users_words
+from howcome.domain.candidates import users_words
 from howcome.domain.events import EDITORS, PUSHED_ORIGINS, TOOL_CALL
 from howcome.domain.memories import HAND, OPEN, RULES, MemoryFilter
 from howcome.domain.stored import Reminder
 from howcome.domain.text import title_of, tokens
 from howcome.domain.times import iso_day
-from howcome.recall.bites import of_failure, of_memory, with_later
+from howcome.recall.bites import QUOTED_CHARS, of_failure, of_memory, with_later
 from howcome.recall.checks import HEAD as CHECKS
 from howcome.recall.checks import checks_of
 from howcome.recall.standing import GONE, standing
@@ -264,19 +264,7 @@ class Briefing:
         from howcome.recall.ordered import ordered  # its patterns cost a session without such words 4 ms
 
         said = memory.text if memory.source == HAND else users_words(memory.text)
-        if not said:
-            return ""
-        is_refusal = memory.text.startswith(REFUSED_STEPS) and not self._is_run_elsewhere(memory)
-        return ordered(said, is_refusal=is_refusal, most_chars=MAX_LINE_CHARS)
-
-    def _is_run_elsewhere(self, memory: Memory) -> bool:
-        """Whether a command that was refused worked in another session: it was not refused for good."""
-        from howcome.domain.commands import form_number, parts_of
-
-        forms = {form_number(part) for part in parts_of(memory.text.partition("`")[2].partition("`")[0])}
-        others = [one.row for one in self._recent if not one.first_ms <= _said_ms(memory) <= one.last_ms]
-        worked = self._store.commands.worked_in(self._scope, others, self._before_ms) if forms and others else []
-        return any(form in forms for form, *_ in worked)
+        return ordered(said, QUOTED_CHARS if memory.later else MAX_LINE_CHARS) if said else ""
 
     def _is_correction(self, memory: Memory) -> bool:
         """Whether somebody only put right what was learnt: that is as much of a rule as it was before."""

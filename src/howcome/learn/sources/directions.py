@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from howcome.domain import words
 from howcome.domain.answering import is_chore
-from howcome.domain.candidates import REFUSED, WISH
+from howcome.domain.candidates import WISH
 from howcome.domain.sentences import sentences
 from howcome.domain.stored import StoredEvent
 from howcome.domain.text import STOP_WORDS
@@ -108,7 +108,7 @@ def _begun(seen: Seen, text: str) -> tuple[str, StoredEvent | None]:
     """Whose words they are and what they answer: a refused call, the call at which they were typed, a sentence."""
     refused, interrupted = seen.refused, seen.interrupted
     if refused is not None:
-        return f"{REFUSED} {_shown(refused, MAX_CALL_CHARS)}", refused.call
+        return f"The user refused {_shown(refused, MAX_CALL_CHARS)}", refused.call
     if len(text) >= SHORT_CHARS:
         return "The user", None
     if interrupted is not None:
