@@ -307,6 +307,28 @@ def test_an_order_that_follows_a_reason_is_a_rule(tmp_path: Path, store_folder: 
     assert ("Keep to these:" in begun(tmp_path / "c.jsonl")) is is_rule
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("On the quay: always write the time in UTC with seconds.", True),
+        ("Wrong: always write the time in UTC with seconds.", False),
+        ("The linter complains: never write the time without seconds.", False),
+    ],
+)
+def test_a_label_belongs_to_the_order(tmp_path: Path, store_folder: Path, said: str, *, told: bool) -> None:
+    """It says where the order holds, or that it does not."""
+    assert not store_folder.exists()
+    talk = Claude("decided", cwd=CWD)
+    start = [talk.user("look at the clock"), talk.text("The clock is local.")]
+    then = talk.text("The clock writes the time in UTC with seconds now.")
+    write(tmp_path / "t" / "decided.jsonl", *start, talk.user(said), then)
+    assert run("import", str(tmp_path / "t")).returncode == 0
+    assert run("distil").returncode == 0
+    assert said in run("memories", "--project", CWD, "--json").stdout
+    assert (f"] {said}" in begun(tmp_path / "c.jsonl").partition("Keep to these:")[2]) is told
+    assert ("Keep to these:" in begun(tmp_path / "d.jsonl")) is told
+
+
 def test_who_corrects_what_was_learnt_makes_no_rule_of_it(tmp_path: Path, store_folder: Path) -> None:
     """It is said where it fits, as before; what was kept by hand as a rule stays one when it is put right."""
     assert not store_folder.exists()

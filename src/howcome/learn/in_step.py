@@ -94,7 +94,7 @@ def fact_in(text: str) -> tuple[str, str]:
     about = fields.get("description", "")
     pieces = [about if about.endswith((".", "!", "?")) else f"{about}."] if about else []
     body = sentences(text[head.end() :] if head else text)
-    pieces += [f"{one.label}: {one.text}" if one.label and not one.place else one.text for one in body]
+    pieces += [one.labelled for one in body]
     kept = ""
     for piece in pieces:
         if len(kept) + len(piece) + 1 > MAX_TEXT_CHARS:

@@ -215,14 +215,9 @@ def _sentences(turn: StoredEvent) -> list[Sentence]:
     return list(sentences(turn.text or turn.excerpt, is_typed=turn.kind == USER_PROMPT))
 
 
-def _labelled(one: Sentence) -> str:
-    """A sentence with its label, which is often a file's name."""
-    return f"{one.label}: {one.text}" if one.label and not one.place else one.text
-
-
 def _said_in(turn: StoredEvent) -> list[str]:
     """The sentences of a turn, each with its label."""
-    return [_labelled(one) for one in _sentences(turn)]
+    return [one.labelled for one in _sentences(turn)]
 
 
 def _placed(turn: StoredEvent) -> list[tuple[str, tuple[str, str], float]]:
@@ -233,7 +228,7 @@ def _placed(turn: StoredEvent) -> list[tuple[str, tuple[str, str], float]]:
     told = _sentences(turn)
     kept = []
     for place, one in enumerate(told):
-        text = _labelled(one)
+        text = one.labelled
         if len(text) >= MIN_CHARS and not _leads_on(text):
             beside = _beside(told[:place][-1:], one), _beside(told[place + 1 :][:1], one)
             kept.append((text, beside, place / len(told)))
@@ -243,7 +238,7 @@ def _placed(turn: StoredEvent) -> list[tuple[str, tuple[str, str], float]]:
 def _beside(others: Sequence[Sentence], one: Sentence) -> str:
     """The sentence before or after another, where it is short and in the same paragraph; ""."""
     for other in others:
-        text, is_next = _labelled(other), other.block == one.block and other.kind == one.kind == "text"
+        text, is_next = other.labelled, other.block == one.block and other.kind == one.kind == "text"
         if is_next and len(text) <= SHORT_CHARS and not _leads_on(text):
             return text
     return ""

@@ -37,7 +37,7 @@ REPEATED_SHARE = 0.7
 class SourceDistiller:
     """Distils by sources; `off` names those that are not asked."""
 
-    version = 23
+    version = 24
 
     def __init__(self, off: Sequence[str] = ()) -> None:
         self._sources = {name: find for name, find in SOURCES.items() if name not in off}

@@ -154,7 +154,7 @@ def _own(seen: Seen, text: str) -> str:
     """The user's words, without sentences that repeat the agent, are of the day, or ask for one of its steps."""
     told = [said.text for said in replies_of(seen.before)] if seen.before is not None else []
     told += [action.call.text or "" for action in seen.before.actions[-3:]] if seen.before is not None else []
-    typed = [one.text for one in sentences(text, is_typed=True)]
+    typed = [one.labelled for one in sentences(text, is_typed=True)]
     own = [one for one in typed if len(one) < MIN_OWN_CHARS or not any(one.rstrip(".") in heard for heard in told)]
     own = [one for one in own if not _fades(one)]
     return " ".join([one for one in own if not is_chore(one)] or own)
