@@ -106,6 +106,9 @@ def test_what_is_quoted_reported_or_denied_is_none(said: str) -> None:
         "jede neue Boje macht die Karte langsamer",
         "As a rule of thumb the pump takes two minutes.",
         "never again",
+        "still leaking, always",
+        "moor it please, always a good idea",
+        "every new boat must have a leak, I think",
     ],
 )
 def test_what_happens_or_is_of_elsewhere_is_none(said: str) -> None:

@@ -68,8 +68,10 @@ def _is_rule(text: str) -> bool:
     label, _, rest = text.partition(": ")
     if _begins(text) or (rest and _begins(rest) and words.count(label) <= MAX_LABEL_WORDS) or words.has(text, "rules"):
         return True
+    if count > MAX_FORM_WORDS or words.has(text, "guesses") or words.opens(text, "open"):
+        return False
     clauses = [clause for part in text.replace("; ", ", ").split(", ") if (clause := part.strip(_MARKS))]
-    return count <= MAX_FORM_WORDS and (_ends(clauses) or any(_is_norm(one) for one in clauses) or _pleads(clauses))
+    return _ends(clauses) or _pleads(clauses) or any(_is_norm(one) for one in clauses)
 
 
 def _begins(text: str) -> bool:
