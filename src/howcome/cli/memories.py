@@ -131,7 +131,8 @@ def _nothing(app: App, scope: Scope, wanted: MemoryFilter, *, is_stale: bool) ->
 
 def _print_topics(found: list[tuple[str, list[Memory]]], *, as_json: bool) -> None:
     views = [(name or "other", [*map(memory_view, some)]) for name, some in found]
-    rows = (Row(f"{name} ({len(some)})", (), [*map(memory_brief, some)]) for name, some in views)
+    heads = {name: name for name, _ in views} if len(views) > 1 else {"other": "no topic that three memories share"}
+    rows = (Row(f"{heads.get(name, name)} ({len(some)})", (), [*map(memory_brief, some)]) for name, some in views)
     report_rows({"topics": [{"topic": name, "memories": some} for name, some in views]}, rows, as_json=as_json)
 
 

@@ -91,6 +91,15 @@ def test_an_exchange_that_changed_nothing_has_none(exchange: list[tuple[Any, ...
     assert told(*exchange) == ""
 
 
+@pytest.mark.parametrize(("root", "is_told"), [("/tmp/quay", True), ("/home/mara/quay", False)])
+def test_a_project_may_lie_below_tmp(monkeypatch: pytest.MonkeyPatch, root: str, is_told: bool) -> None:
+    """Files there are passing things of every other project."""
+    monkeypatch.setitem(globals(), "ROOT", root)
+    edit = ("Edit", {"file_path": "/tmp/quay/src/poller.py", "old_string": "5", "new_string": "12"})
+    text = told(("user", "raise the poller's timeout to twelve seconds please"), edit, ("agent", "Raised the timeout."))
+    assert ("Edited src/poller.py" in text) == is_told
+
+
 def test_a_prompt_that_only_agrees_names_what_was_proposed() -> None:
     """It is the proposal that was asked for."""
     text = told(

@@ -31,7 +31,7 @@ MAX_SENTENCES = 40
 NEAR = 6
 """What was announced at most so many events before a change is about it."""
 
-_PLAN_FILE = re.compile(r"/\.claude/(?:plans|todos|projects)/|^/(?:tmp|private/tmp|var/folders)/")
+_PLAN_FILE = re.compile(r"(?:^|/)\.claude/(?:plans|todos|projects)/|^/(?:tmp|private/tmp|var/folders)/")
 _COMMIT = re.compile(r"git commit\b")
 _PULL_REQUEST = re.compile(r"\b(?:gh pr create|glab mr create)\b")
 _PR_TITLE = re.compile(r"(?:--title|-t)[ =](?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)')")
@@ -62,14 +62,15 @@ class Deeds:
         commands = [_without_heredocs(command) for command in ran]
         root = done[0].call.project if done else ""
         paths += [(match["file"], root) for command in commands for match in _P.in_place.finditer(command)]
-        self.files = list(dict.fromkeys(shown_path(path, root) for path, root in paths if not _PLAN_FILE.search(path)))
+        kept = (pair for pair in paths if not _PLAN_FILE.search(_below(*pair)))  # a project may lie below /tmp
+        self.files = list(dict.fromkeys(shown_path(path, root) for path, root in kept))
         self.commits = [subject for command in ran if _COMMIT.search(command) and (subject := _subject(command, scene))]
         titles = [_PR_TITLE.search(command) for command in ran if _PULL_REQUEST.search(command)]
         self.pulls = [match[1] or match[2] for match in titles if match and (match[1] or match[2])]
         found = [match[1].strip() for command in commands for match in _P.matters.finditer(command)]
         lasting = [command for command in found if not any(word in command for word in _PASSING)]
-        shown = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in lasting)
-        self.commands = list(dict.fromkeys(shown))
+        brief = (squeeze(_DIGIT.sub("", command), MAX_COMMAND_CHARS) for command in lasting)
+        self.commands = list(dict.fromkeys(brief))
         self.is_changing = any(_P.changes.search(command) for command in commands)
         self.check = _check(scene.actions)
 
@@ -133,8 +134,12 @@ def _announced(scene: Scene) -> str:
 
 def shown_path(path: str, root: str) -> str:
     """A file as seen from its project's root, at most the last three parts of its path."""
-    parts = [part for part in path.removeprefix(root.rstrip("/") + "/").split("/") if part]
+    parts = [part for part in _below(path, root).split("/") if part]
     return "/".join(parts[-3:])
+
+
+def _below(path: str, root: str) -> str:
+    return path.removeprefix(root.rstrip("/") + "/")
 
 
 def _subject(command: str, scene: Scene) -> str:
