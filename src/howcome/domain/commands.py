@@ -153,13 +153,14 @@ class Failure:
     Attributes:
         part: The simple command that is to blame.
         said: What went wrong, as the tool says it; `signature`: the same, masked.
+        is_vague: Whether it is not said what went wrong.
         named: The words of the command that the complaint names: an option that is unknown, a script that is not there.
     """
 
-    __slots__ = ("named", "part", "said", "signature")
+    __slots__ = ("is_vague", "named", "part", "said", "signature")
 
-    def __init__(self, part: Part, said: str) -> None:
-        self.part, self.said = part, said
+    def __init__(self, part: Part, said: str, *, is_vague: bool) -> None:
+        self.part, self.said, self.is_vague = part, said, is_vague
         self.signature = masked(said)[:MAX_COMPLAINT_CHARS]
         self.named = tuple(_named(part.words[1:], said))
 
@@ -170,11 +171,6 @@ class Failure:
         return (
             (program, *self.named) if re.search(rf"(?<![\w-]){re.escape(program)}(?![\w-])", self.said) else self.named
         )
-
-    @property
-    def is_vague(self) -> bool:
-        """Whether it is not said what went wrong."""
-        return is_vague(self.said)
 
     @property
     def exact(self) -> str:
@@ -202,7 +198,7 @@ def failure_of(line: str, output: str) -> Failure | None:
     blamed = blamed or (ran if len(ran) == 1 and ran[0].decides else [])
     if not blamed or not said or " ".join(blamed[-1].name[:2]) in HOOKED:
         return None
-    return Failure(blamed[-1], said)
+    return Failure(blamed[-1], said, is_vague=is_vague(said, output))
 
 
 class Run:

@@ -10,13 +10,37 @@ _SHOUTS = re.compile(
     r"(?i)\b(?:error|fail|fatal|cannot|no such|not found|unknown|invalid|denied|unrecognized|missing|expected"
     r"|undefined|no matches)|(?-i:[a-z](?:Error|Exception)(?::|$))"
 )
+_TELLS = re.compile(
+    r"E\s{2,}\S|e: \S+\.kts?:|.*\bundefined reference to\b|.*\bld: cannot find\b"  # pytest, Kotlin, linkers
+    r'|(?:Caused by: |Uncaught |Exception in thread "[^"]*" )?[\w.$]+(?:Error|Exception): '
+)
+"""How lines begin that say the cause wherever they stand: they go before any other."""
+
+_HEAD = re.compile(
+    r"^(?:#\d+ (?:\d+\.\d+ )?|\[[^]\d]*(?:\d{4}\S*\s)?\d\d:\d\d[\d:.,]*\]\s*|\d{4}-\d\d-\d\d[T ]\d\d:\S+\s+)"
+)
+"""A step's number or a time in front of what is said."""
+
+_FRAME = re.compile(
+    r'^([ \t]*)File "[^"\n]{1,400}", line \d+.*\n(?:\1[ \t]+.*\n)*|^\S+:\d+: in .*\n(?:[ \t]+.*\n)*',
+    re.MULTILINE,
+)
+"""A place in a traceback, with the code that stands there."""
+
+_PASSED = re.compile(
+    r"(?:ok|PASS|PASSED|✓|✔|√)\s|.*(?:\.\.\. ok|\[ *\d+%\]|\[no test files\])$|.*\bFailures: 0, Errors: 0\b"
+    r"|(?:g?cc|[cg]\+\+|clang(?:\+\+)?) -"
+)
+"""What reports that something went well, or only what runs."""
+
 _ERROR = re.compile(r"(?i)\berrors?\b(?!.*\bwarning\b)|\bFAIL|\bfatal\b|(?-i:[a-z](?:Error|Exception)(?::|$))")
 _EMPTY = re.compile(
     r"(?i)task failed|script failed|hook failed|\(code \d+\)|^\$ |exited? (?:with )?code|\b0 (?:errors|fail)"
 )
 _VAGUE = re.compile(
-    r"(?i)\bassert(?:ion)?\b|AssertionError|ELIFECYCLE|^make(?:\[\d+\])?: \*\*\*|\bRecipe\b|\bcommand failed"
-    r"|\bexit(?:ed)?(?: with)?(?: code| status)? \d+|\b\d+ failed|^\W*(?:\w+: )?Error:? \d+\W*$"
+    r"(?i)\bassert(?:ion|ing)?\b|Assertion\w*Error|\bexpect\(|ELIFECYCLE|^make(?:\[\d+\])?: \*\*\*|\bRecipe\b"
+    r"|\bcommand failed|\bexit(?:ed)?(?: with)?(?: code| status)? \d+|(?<![:.\d])\d+ failed"
+    r"|^\W*(?:\w+: )?Error:? \d+\W*$"
 )
 """What says only that something failed: the next failure that says so is another one."""
 
@@ -34,7 +58,14 @@ _GENERIC = re.compile(
     r"|.*\breturned a non-zero code.*"  # Docker
     r"|command failed(?: with exit .*)?|code (?:elifecycle|\d+)|errno \d+|lifecycle script .*"  # npm, yarn, pnpm
     r"|failed at the .* script|elifecycle\b.*"
-    r"|(?:fail\s+)?\S+\s+(?:\[build failed\]|[\d.]+s)|fail"  # Go
+    r"|\S+\s+(?:\[build failed\]|[\d.]+s)|fail(?:\s+\S+(?:\s+[\[(>\d].*)?)?"  # Go, Jest, Vitest
+    r"|failures|errors|there (?:was|were) \d+ (?:failure|error)s?|failed (?:tests|suites) \d+"
+    r"|test suite failed to run|(?:test suites|test files|tests):?\s+\d+ failed.*"  # Jest, Vitest
+    r"|(?:collecting .*)?collected \d+ items? / .*"  # pytest
+    r"|task \S+ failed|there were failing tests.*"  # Gradle
+    r"|.*\bld returned \d+ exit status|(?:\w+: error: )?linker command failed.*"  # linkers
+    r"|(?:\S+ )?warning: .*|\w+: (?:all|some) warnings being treated as errors"
+    r"|.*\breturned non-zero exit status \d+"  # Python
     r"|\w*make(?:\[\d+\])?: \*\*\* .*\berror \d+"
     r")\W*"
 )
@@ -50,13 +81,15 @@ def complaint(output: str, *, is_hooked: bool = False) -> str:
     One that says only that something failed counts where there is no other. A hook of git runs several programs, and
     the one that fails is the last: there it is the last such line.
     """
-    text = _LEAD.sub("", output[-MAX_OUTPUT_CHARS:])
-    lines = [line.strip() for line in text.splitlines()]
-    shouting = [line for line in lines if _SHOUTS.search(line) and not _EMPTY.search(line)]
+    text = _FRAME.sub("", _LEAD.sub("", output[-MAX_OUTPUT_CHARS:]))
+    lines = [_HEAD.sub("", line.strip()) for line in text.splitlines()]
+    lines = [line for line in lines if not _PASSED.match(line) and not _EMPTY.search(line)]
+    shouting = [line for line in lines if _SHOUTS.search(line) or _TELLS.match(line)]
     if is_hooked:
         shouting.reverse()
     telling = [line for line in shouting if not _is_generic(line)] or shouting
-    return _reason(text) or next((line for line in telling if _ERROR.search(line)), telling[0] if telling else "")
+    found = (line for sought in (_TELLS.match, _ERROR.search) for line in telling if sought(line))
+    return _reason(text) or re.sub(r"^E\s{2,}", "", next(found, telling[0] if telling else ""))
 
 
 def _reason(text: str) -> str:
@@ -71,9 +104,10 @@ def _is_generic(line: str) -> bool:
     return len(line) <= MAX_GENERIC_CHARS and _GENERIC.fullmatch(_MARK.sub("", line, count=1)) is not None
 
 
-def is_vague(said: str) -> bool:
-    """Whether a line does not say what went wrong."""
-    return not _SHOUTS.search(said) or bool(_EMPTY.search(said) or _VAGUE.search(said)) or _is_generic(said)
+def is_vague(said: str, output: str = "") -> bool:
+    """Whether a line does not say what went wrong; it does where the output says that this is the cause."""
+    is_said = _SHOUTS.search(said) or (said and said == _reason(output))
+    return not is_said or bool(_EMPTY.search(said) or _VAGUE.search(said)) or _is_generic(said)
 
 
 def first_line(output: str) -> str:
