@@ -112,6 +112,13 @@ class Part:
         """Its normal form: numbers and hashes are as good as others."""
         return " ".join((self.program, *(word if word.startswith("-") else _numbered(word) for word in self.words[1:])))
 
+    @property
+    def command(self) -> str:
+        """Its words behind what is assigned for them; the folder and whatever else it runs under left out."""
+        given = (one.partition("=") for one in self.settings if _ASSIGNED.match(one))
+        exported = (one for one in self.settings if one.startswith("export "))
+        return " ".join((*exported, *(f"{name}={_quoted(value)}" for name, _, value in given), *self.words))
+
     def __str__(self) -> str:
         """As one may type it."""
         return " ".join((*self.settings, *(_quoted(word) for word in self.words)))

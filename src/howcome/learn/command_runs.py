@@ -10,6 +10,7 @@ import re
 import time
 from itertools import takewhile
 
+from howcome.domain.advice import removes
 from howcome.domain.commands import (
     HANDLING,
     LOOKING,
@@ -48,11 +49,6 @@ _PREPARES = frozenset((
     "add", "bootstrap", "ci", "codegen", "deps", "download", "enable", "fix", "fmt", "format", "generate", "i", "init",
     "install", "login", "migrate", "start", "sync", "tidy", "trust", "up", "update", "upgrade", "use",
     "vendor",
-))  # fmt: skip
-_REMOVES = frozenset((
-    "clean", "delete", "deploy", "destroy", "down", "drain", "drop", "dropdb", "flush", "flushall", "force", "fresh",
-    "hard", "kill", "mkfs", "nuke", "prune", "publish", "purge", "push", "reconfigure", "redo", "refresh", "release",
-    "remove", "renew", "reset", "rm", "rollback", "stop", "truncate", "undo", "uninstall", "unlock", "wipe", "zero",
 ))  # fmt: skip
 _REPAIRS, _SHOWS = {"--fix", "--write"}, {"--check", "--dry-run", "--help", "--list", "--version", "-l", "-L"}
 _NAMED_WORDS = 4
@@ -184,7 +180,7 @@ def _prepares(part: Part) -> bool:
     options = {word.partition("=")[0] for word in part.words if word.startswith("-")}
     if part.is_piped or part.program in {*_VERSIONED, *_ELSEWHERE, *LOOKING, *HANDLING} or options & _SHOWS:
         return False
-    if not _REMOVES.isdisjoint(word for given in part.words for word in _WORD.findall(given.lower())):
+    if removes(part):
         return False
     given = part.words[2:] if part.words[1:2] == ("-m",) else part.words[1:]  # `python -m pip install`
     before = takewhile(lambda word: not word.startswith("-"), given[: _NAMED_WORDS - 1])

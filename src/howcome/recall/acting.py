@@ -9,6 +9,7 @@ import json
 import re
 from collections import Counter
 
+from howcome.domain.advice import is_risky
 from howcome.domain.answering import cut
 from howcome.domain.commands import (
     MASK,
@@ -113,6 +114,7 @@ class Ledger:
         wrong = self._store.memory_search.refuted(self._before_ms) if told else set()
         mended = [run for run in mended if not wrong or wrong.isdisjoint(map(self._store.log.opening, run.rows))]
         fixes = [(run, *pair) for run in mended if (pair := _pair(run, told)) is not None]
+        fixes = [one for one in fixes if is_prepared or not is_risky(one[2], now)]
         if not fixes:
             return None
         names = [fix.form if is_prepared else str(fix) for _, _, fix in fixes]
@@ -152,9 +154,10 @@ class Ledger:
 def _pair(run: Run, told: dict[int, StoredEvent]) -> tuple[Part, Part] | None:
     """What failed and what worked, as they were typed; None where that is not to be said."""
     failed, fix = part_in(told.get(run.call), run.form), part_in(told.get(run.fixed_by or 0), run.fix)
-    if failed is None or fix is None or len(str(fix)) > MAX_FIX_CHARS or not str(fix).isprintable() or MASK in str(fix):
+    if failed is None or fix is None or is_risky(fix, *(() if run.is_prepared else (failed,))):
         return None
-    return failed, fix
+    text = str(fix)
+    return None if len(text) > MAX_FIX_CHARS or not text.isprintable() or MASK in text else (failed, fix)
 
 
 def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
@@ -162,7 +165,8 @@ def part_in(event: StoredEvent | None, form: int | None) -> Part | None:
     if event is None or event.origin not in PUSHED_ORIGINS:
         return None
     line = _command(event)
-    found = next((part for part in parts_of(line) if form_number(part) == abs(form or 0)), None)
+    ran = [part for part in parts_of(line) if form_number(part) == abs(form or 0)]
+    found = max(ran, key=lambda part: (part.decides, ran.index(part)), default=None)
     return found if found is not None and str(found) in line and not _EXPANDED.search(str(found)) else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from howcome.domain.advice import is_risky
 from howcome.recall.acting import part_in
 
 TYPE_CHECKING = False
@@ -28,7 +29,8 @@ def failing(store: Store, scope: Scope, limit: int) -> list[Failing]:
     for form, times, sessions, call, by, fix in rows:
         if part := part_in(told.get(call), form):
             found.append(one := Failing(str(part), times, sessions, told[call]))
-            if by in told and (mended := part_in(told[by], fix or 0)):
+            others = (part,) if (fix or 0) > 0 else ()
+            if by in told and (mended := part_in(told[by], fix or 0)) and not is_risky(mended, *others):
                 one.fix, one.fixed_by = str(mended), told[by]
                 one.how = "it worked after" if (fix or 0) < 0 else one.how
     return found

@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from howcome.domain.commands import MASK, parts_of
+from howcome.domain.advice import is_risky
+from howcome.domain.commands import MASK, Part, parts_of
 from howcome.domain.events import READERS
 from howcome.domain.stored import StoredEvent
 from howcome.learn.actions import WRITTEN, Action
@@ -54,19 +55,22 @@ def other_words(action: Action, later: Sequence[Action]) -> Solved:
         gone, new = (" ".join(word for word in one if word not in other) for one, other in ((was, now), (now, was)))
         how = f"use `{new}` instead of `{gone}`" if new and gone else f"add `{new}`" if new else f"leave out `{gone}`"
         how = how if new or gone else f"run `{fix[1]}`"
-        return Solved(_whole(how, new, gone, "" if new or gone else str(fix[1])), later.index(fix[0]) + 1)
+        step = _whole(how, new, gone, "" if new or gone else str(fix[1]))
+        return Solved([] if is_risky(fix[1], failed.part) else step, later.index(fix[0]) + 1)
     ready = prepared(failed, later[:MAX_LATER]) if failed is not None else None
     if ready is not None:
-        ran_first = " ".join(ready[1].words)
-        return Solved(_whole(f"run `{ran_first}`{FIRST}", ran_first), later.index(ready[2]) + 1)
-    between: list[str] = []
+        ran_first = ready[1].command
+        step = _whole(f"run `{ran_first}`{FIRST}", ran_first)
+        return Solved([] if is_risky(ready[1]) else step, later.index(ready[2]) + 1)
+    between: list[Part] = []
     for calls, other in enumerate(later, 1):
         ran = parts_of(other.command) if other.is_shell and other.has_succeeded else ()
         if failed is not None and any(part.words == failed.part.words for part in ran):
-            return Solved(between[-1:], calls)
+            last = [part for part in between[-1:] if not is_risky(part)]
+            return Solved([f"run `{' '.join(part.name)}`" for part in last], calls)
         if other.is_edit and other.has_succeeded:
             between.clear()
-        between += [f"run `{' '.join(part.name)}`" for part in ran if failed and part.program == failed.part.program]
+        between += [part for part in ran if failed and part.program == failed.part.program]
     return UNSOLVED
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, is_unchecked
+from howcome.domain.advice import is_risky
+from howcome.domain.commands import HOOKED, LOOKING, MASK, NOT_RUN, Part, is_unchecked, parts_of
 from howcome.domain.complaints import complaint
 from howcome.learn.actions import Action
 from howcome.learn.command_runs import MAX_LATER, failed_in, prepared
@@ -33,7 +34,9 @@ def find(seen: Seen) -> list[Draft]:
         line = complaint(failed.output, is_hooked=is_hooked)
         later = actions[place + 1 : place + 1 + MAX_LATER]
         is_general = bool(ran) and _ONE_OF_ITS_KIND.search(str(ran[-1])) is None
-        mended = _after(failed, ran[-1], line, later) or _otherwise(ran[-1], later) if is_general and line else None
+        mended = (
+            _after(failed, ran[-1], line, later) or _otherwise(failed, ran[-1], later) if is_general and line else None
+        )
         if mended is not None:
             text, action = mended
             said = one_line(line, MAX_COMPLAINT_CHARS).rstrip(".")
@@ -45,9 +48,10 @@ def find(seen: Seen) -> list[Draft]:
     return found
 
 
-def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
+def _otherwise(failed: Action, was: Command, later: Sequence[Action]) -> tuple[str, Action] | None:
     """The same command in other words, before any file was changed, where one sees what is different."""
     shown = one_line(str(was), MAX_COMMAND_CHARS)
+    part = _part(failed, was)
     for action in later:
         if action.is_edit:
             return None
@@ -56,8 +60,14 @@ def _otherwise(was: Command, later: Sequence[Action]) -> tuple[str, Action] | No
             is_other = is_wrapped or (now.name == was.name and now.words != was.words)
             worked = _whole(str(now))
             if is_other and worked not in {"", shown} and not is_unchecked(now.words):
-                return f"`{worked}` worked.", action
+                return None if is_risky(_part(action, now), part) else (f"`{worked}` worked.", action)
     return None
+
+
+def _part(action: Action, command: Command) -> Part:
+    """A command with what it ran under."""
+    found = (part for part in reversed(parts_of(action.command)) if part.words == command.words)
+    return next(found, Part(command.words, (), decides=True))
 
 
 def _after(failed: Action, was: Command, line: str, later: Sequence[Action]) -> tuple[str, Action] | None:
@@ -65,7 +75,7 @@ def _after(failed: Action, was: Command, line: str, later: Sequence[Action]) -> 
     failure = failed_in(failed)
     is_it = failure is not None and failure.part.words == was.words and not _SOURCE.match(line)
     ready = prepared(failure, later) if failure is not None and is_it else None
-    shown = _whole(" ".join(ready[1].words)) if ready is not None else ""
+    shown = _whole(ready[1].command) if ready is not None and not is_risky(ready[1]) else ""
     is_itself = shown == one_line(str(was), MAX_COMMAND_CHARS)
     if ready is None or not shown or is_itself or _ONE_OF_ITS_KIND.search(shown):
         return None
