@@ -23,7 +23,7 @@ from howcome.web.viewer import Viewer
 CWD = "/home/mara/quay"
 PORT = 4321
 QUESTION = "What did we decide about the retry limit of the poller?"
-NO_COMMAND = "Exit code 1\ngit: 'psuh' is not a git command."
+NO_COMMAND = "Exit code 1\ngit: 'comit' is not a git command."
 DECIDED = "We decided to retry a `TidePoller` request five times, because the buoy reboots for a minute."
 HOSTILE = "<script>alert(1)</script><b onclick=x>\x1b]0;title\x07\u202eturned</b>{{ 7*7 }}"
 KEPT = ("The poller retries a request 5 times before it gives up on a buoy.",
@@ -53,7 +53,7 @@ def _fill(folder: Path) -> None:
     talk = Shell("earlier-session", cwd=CWD)
     noise = [turn for at in range(4) for turn in talk.exchange(f"berth{at}")]
     once = talk.ran("ls berths", "Exit code 2\nls: cannot access 'berths': No such file or directory")
-    ran = [*talk.ran("git psuh", NO_COMMAND), *talk.ran("git push"), *once, *_missed(talk)]
+    ran = [*talk.ran("git comit", NO_COMMAND), *talk.ran("git commit"), *once, *_missed(talk)]
     spoken = [talk.user("let's talk about the retry limit of the poller"), talk.text(DECIDED), talk.text(HOSTILE)]
     write(folder / "t" / "one.jsonl", *noise, *ran, *talk.edited("/home/mara/quay/poll.py"), *spoken)
     _done("import", str(folder / "t"))
@@ -64,7 +64,7 @@ def _fill(folder: Path) -> None:
     fields = {**HOOK_FIELDS["UserPromptSubmit"], "prompt": QUESTION, "cwd": CWD}
     hook("UserPromptSubmit", payload("UserPromptSubmit", folder / "t" / "running.jsonl", "a-new-session", **fields))
     new = Shell("a-new-session", cwd=CWD, start=int(time.time() - START.timestamp()))
-    again = [*new.ran("git psuh", NO_COMMAND), *new.ran("git push"), *_missed(new)]
+    again = [*new.ran("git comit", NO_COMMAND), *new.ran("git commit"), *_missed(new)]
     write(folder / "t" / "running.jsonl", new.user(QUESTION), new.text("I change `TidePoller` now."), *again)
     _done("import", str(folder / "t"))
 

@@ -25,7 +25,7 @@ FAILED, ERROR = "tide up", "Exit code 1\nerror: unsupported level 67"
         ["DATABASE_URL=quay uv run tide up"],
         ["tide up -k"],
         ["TIDE_ENV=quay tide sync", "tide up"],
-        ["tide install --overwrite", "tide up"],
+        ["tide install --overwrite", "tide up", "tide up --level 3"],
         ["tide login mara k3jh28dkw", "tide up"],
     ],
 )

@@ -64,10 +64,10 @@ SHOWN = {
     "injections?all=1": [QUESTION, "Only those that were told something"],
     "stats": ["reads for each edit", "Failed calls:", "Figures"],
     "patterns": ["Read: File does not exist there.", "2 times in 2 sessions", "find it with `Glob` first"],
-    "commands": ["git psuh", "then worked: git push", "failed 2 times in 2 sessions"],
+    "commands": ["git comit", "then worked: git commit", "failed 2 times in 2 sessions"],
     "spending": ["calls today", "None is set"],
     "health": ["events", "howcome init", "no agent is connected"],
-    "session?id=1": ["let's talk about", "git psuh", "failed", "poll.py", "-a", "+b", DECIDED],
+    "session?id=1": ["let's talk about", "git comit", "failed", "poll.py", "-a", "+b", DECIDED],
 }  # fmt: skip
 
 

@@ -43,6 +43,11 @@ def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: s
         "fix the test",
         "",
         "what did we " + "x " * MAX_WORDS,
+        (
+            "Please add a dark mode to the app with variables for all colours and a switch in the head of each page,"
+            " which remembers what was chosen, and keep the old names in mails. Why is there no rule for all of this,"
+            " by the way, and who wants one?"
+        ),
         "añade un límite",
         "corrige le test",
         "adicione um limite",
@@ -55,25 +60,6 @@ def test_a_question_about_the_past_is_asked_by_its_subject(prompt: str, about: s
 def test_other_prompts_are_no_questions_about_the_past(prompt: str) -> None:
     """Nor is a long task that speaks of it."""
     assert asked_of_past(prompt) is None
-
-
-LETTER = (
-    "Good morning, I have been here for a week and I am reading my way through the code of the buoy and of its gateway,"
-    " which is a lot for one week, as you may imagine, and I like most of what I have seen so far in it. "
-)
-
-
-@pytest.mark.parametrize(
-    "asked", ["Why did we pick NATS for the gateway?", "On what grounds does the gateway use NATS? Thank you!"]
-)
-def test_a_sentence_of_a_long_prompt_may_ask(asked: str) -> None:
-    """Its subject may stand in the others; a longer one, or a task that tells of the past, asks nothing."""
-    about = asked_of_past(LETTER + asked)
-    assert about is not None
-    assert "NATS" in about
-    assert "buoy" in about
-    assert asked_of_past(LETTER * 4 + asked) is None
-    assert asked_of_past(f"{LETTER}Last week we decided to use NATS, so add it to the gateway.") is None
 
 
 @pytest.mark.parametrize(

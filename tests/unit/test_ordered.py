@@ -22,6 +22,9 @@ LONG = "We keep the gauges in metres and write the harbour's own zero into the h
         "From now on: metres everywhere.",
         "Nein, niemals vom Laptop freigeben.",
         "jede neue Boje braucht eine Nummer",
+        "Always wait until the lock is empty before opening it.",
+        "Never ignore a red lamp.",
+        "Never pass a berth number as text.",
     ],
 )
 def test_what_holds_for_good_is_a_rule(said: str) -> None:
@@ -54,7 +57,6 @@ def test_what_is_of_the_day_is_none(said: str) -> None:
         "Never open the sluice today, the divers are in.",
         "Heute niemals die Schleuse öffnen.",
         "Nunca abras la esclusa hoy, hay buzos.",
-        "Never open the sluice until the divers are out.",
     ],
 )
 def test_what_fades_is_none_whatever_its_words(said: str) -> None:
@@ -70,7 +72,6 @@ def test_what_fades_is_none_whatever_its_words(said: str) -> None:
         "Our harbour master always says: never trust a calm sea.",
         "Wrong: always round the tide down.",
         "No longer true: never sail on Mondays. We sail daily.",
-        "Not our way: always count in feet.",
         "Falsch: immer in Fuß messen.",
         "Faux: toujours utiliser des pieds pour la marée.",
         "Falso: siempre medir en pies.",
@@ -109,6 +110,10 @@ def test_what_is_quoted_reported_or_denied_is_none(said: str) -> None:
         "still leaking, always",
         "moor it please, always a good idea",
         "every new boat must have a leak, I think",
+        "Always returns 404, please mend it",
+        "Never called, this handler. remove it",
+        "Never touch the rope locker. Scratch that.",
+        "From now on count in feet. Actually no, stay with metres.",
     ],
 )
 def test_what_happens_or_is_of_elsewhere_is_none(said: str) -> None:

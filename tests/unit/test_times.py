@@ -137,6 +137,7 @@ def test_a_time_is_understood_from_now(text: str, since: str, before: str) -> No
         "`march` in `2025-01-02`",
         "the label 'last week' is wrong", "Feld „letzte Woche“", "「昨天」的标签",
         "the Q4 quantisation", "it may sync",
+        "a retry in 2000 ms", "the build fails in 2025.1", "lundi 9 novembre",
     ],
 )  # fmt: skip
 def test_what_is_no_time_that_was_is_none(text: str) -> None:
@@ -177,9 +178,9 @@ def test_what_a_time_is_called_may_be_the_name_of_a_thing() -> None:
 
 def test_a_long_text_is_read_in_time() -> None:
     """Its words are not compared with each other."""
-    started = time.perf_counter()
-    times.without("yesterday " + " ".join(f"w{number}" for number in range(20_000)), NOW)
-    assert time.perf_counter() - started < 2
+    started = time.process_time()
+    times.without("yesterday " + " ".join(f"w{number}" for number in range(60_000)), NOW)
+    assert time.process_time() - started < 10
 
 
 def test_several_times_are_all_told_in_their_order() -> None:

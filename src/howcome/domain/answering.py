@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     _Of = TypeVar("_Of")
 
 MAX_CHORE_CHARS = 300
-MAX_WORDS, MAX_LONG_WORDS = 40, 120
-"""A longer prompt gives a task; that it speaks of the past is no question about it, but a sentence of it may be one.
-What is longer still is none."""
+MAX_WORDS = 40
+"""A longer prompt gives a task; that it speaks of the past, or asks something besides, is no question about it."""
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")  # also of Chinese and Arabic
 SENTENCE_ENDS = (". ", "! ", "? ", ": ", "\n")
@@ -60,28 +59,12 @@ def asked_of_past(prompt: str) -> str | None:
 
     "" where nothing is left of it ("where did we leave off?"), None for every other prompt.
     """
-    if words.count(prompt) > MAX_WORDS:
-        asks = words.count(prompt) <= MAX_LONG_WORDS and any(map(_asks_of_past, _questions(prompt)))
-    else:
-        asks = _asks_of_past(prompt)
-    if not asks:
+    lists = ("recalls", "hints") if "?" in prompt or is_question(prompt) else ("recalls",)
+    if words.count(prompt) > MAX_WORDS or words.rest_of(prompt, *lists) == " ".join(prompt.split()):
         return None
     rest = words.rest_of(prompt, "recalls", "hints", "asking")
     rest = words.telling(rest, prompt)
     return rest if any(character.isalnum() for character in rest) else ""
-
-
-def _asks_of_past(prompt: str) -> bool:
-    lists = ("recalls", "hints") if "?" in prompt or is_question(prompt) else ("recalls",)
-    return words.count(prompt) <= MAX_WORDS and words.rest_of(prompt, *lists) != " ".join(prompt.split())
-
-
-def _questions(prompt: str) -> list[str]:
-    """The sentences of a prompt that end with a question mark."""
-    text = prompt
-    for end in SENTENCE_ENDS:
-        text = text.replace(end, f"{end.strip()}\n")
-    return [line.strip() for line in text.splitlines() if line.strip().endswith(QUESTION_MARKS)]
 
 
 def share_of(said: str, weights: Mapping[str, float]) -> float:

@@ -58,7 +58,7 @@ _MONTH = (
     r"(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)\b\.?"
 )
-_DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b(?![-.][^\W\d_])"
+_DAYNAME = r"((?:mon|tues|wednes|thurs|fri|satur|sun)day)s?\b(?![-.][^\W\d_]|,? \d{1,2} [^\W\d_]{3})"
 _LED = r"(?<=\bsince )|(?<=\bafter )|(?<=\buntil )|(?<=\bbefore )"
 _SHORT_DAY = rf"(?:\b(?:(last|past)|on|this) |{_LED})(mon|tues?|wed|thu(?:rs?)?|fri|sat|sun)\b"
 _COUNT = r"(\d{1,4}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|half an?"
@@ -270,7 +270,7 @@ def _forms() -> Sequence[Form]:
             (_SHORT_DAY, _weekday),
             (rf"\b{_PART}{_MONTH}(?:,? {_YEAR})?", _month),
             (rf"\bq([1-4])(?:(?: of)? {_YEAR})?\b", _quarter),
-            (rf"\b(?:in|during) {_YEAR}\b", lambda m, _: _year(int(m[1]))),
+            (rf"\b(?:in|during) {_YEAR}\b{_NO_NOUN}", lambda m, _: _year(int(m[1]))),
             (rf"(?:\b(?:of|from) |{_LED}){_YEAR}\b{_NO_NOUN}", lambda m, _: _year(int(m[1]))),
         )
         _compiled.extend((re.compile(source), bounds_of) for source, bounds_of in forms)

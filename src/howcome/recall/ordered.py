@@ -5,6 +5,7 @@ A wrong rule costs more than a missing one. So only a few forms count, and what 
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from howcome.domain import words
@@ -18,6 +19,9 @@ MAX_LABEL_WORDS = 3
 
 _MARKS = " .,;:!\u2026"
 
+_TELLS = re.compile(r"\b(?:always|never) (?:\w*[^s\W]s|\w+ed|null|empty|undefined|zero|nil|none)\b", re.IGNORECASE)
+"""English words that tell what a thing does: "always returns 404", "never called"."""
+
 
 def ordered(said: str, most_chars: int) -> str:
     """The sentence of a user's words that is a rule, with those around it that fit; "": none is, or it does not fit.
@@ -27,13 +31,14 @@ def ordered(said: str, most_chars: int) -> str:
         most_chars: What fits.
     """
     is_likely = "?" not in said and any(words.has(said, name) for name in ("rules", "orders", "norms"))
-    if not is_likely or words.has(said, "states"):
+    if not is_likely or words.has(said, "states") or _TELLS.search(said):
         return ""
     found = sentences(said, is_typed=True)
     told = [one.labelled for one in found]
     first = next((place for place, text in enumerate(told) if _is_rule(text)), None)
     is_document = any(one.heading or one.block for one in found)
-    if first is None or is_document or any(_reports(text) for text in told[: first + 1]):
+    is_taken_back = any(_takes_back(text) for text in told[(first or 0) + 1 :])
+    if first is None or is_document or is_taken_back or any(_reports(text) for text in told[: first + 1]):
         return ""
     return _fitting(told, first, most_chars)
 
@@ -49,6 +54,11 @@ def _fitting(told: list[str], first: int, most_chars: int) -> str:
     is_cut_after = end < len(told) and words.opens(told[end], "dangles")
     line = " ".join(told[start:end])
     return "" if is_cut_before or is_cut_after or len(line) > most_chars else line
+
+
+def _takes_back(text: str) -> bool:
+    """Whether a sentence after the order takes it back: "scratch that", "actually no, …"."""
+    return any(words.opens(text, name) for name in ("undoes", "retracts", "rejects"))
 
 
 def _reports(text: str) -> bool:

@@ -56,8 +56,10 @@ def _otherwise(failed: Action, was: Command, later: Sequence[Action]) -> tuple[s
         if action.is_edit:
             return None
         for now in commands(action.command) if action.is_shell and action.has_succeeded else ():
+            if now.words == was.words:
+                return None  # it worked as it was: what comes after it mended nothing
             is_wrapped = now.words == was.words[1:] or now.words[1:] == was.words  # another program runs it, or none
-            is_other = is_wrapped or (now.name == was.name and now.words != was.words)
+            is_other = is_wrapped or now.name == was.name
             worked = _whole(str(now))
             if is_other and worked not in {"", shown} and not is_unchecked(now.words):
                 return None if is_risky(_part(action, now), part) else (f"`{worked}` worked.", action)
