@@ -59,7 +59,7 @@ LEAST_CHARS = 60
 
 
 SHORT_CHARS, LINE_CHARS = 70, 160
-"""A sentence that is no longer stands with the one next to it: "For_each with names, always." before its reason."""
+"""A sentence that is no longer stands with the one next to it: "Two motors, always." before its reason."""
 
 
 class Settled:
