@@ -173,11 +173,8 @@ class Bites:
                 break
             if not self._is_told(one.text) and self._is_new(one.text):
                 chance = first.score * LATER ** (len(found) + 1)
-                found.append(
-                    self._bite(
-                        one.item, one.turns, one.turn, one.text, cut(one.line(self._is_told), TEXT_CHARS), chance
-                    )
-                )
+                line = cut(one.line(self._is_told), TEXT_CHARS)
+                found.append(self._bite(one.item, one.turns, one.turn, one.text, line, chance))
         return found
 
     def again(self, exchange: int, row: int, count: int) -> list[tuple[int, str]]:

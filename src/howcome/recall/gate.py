@@ -75,8 +75,8 @@ def worth_saying(
 ) -> list[tuple[float, Ranked]]:
     """The exchanges worth saying with a prompt of so many terms, each with what it is expected to help, best first.
 
-    Who asks about the past, or points, gets what is strong enough (`threshold`), and so does everybody where little was
-    found at all; else what is likely to help is said.
+    Who asks about the past gets what is strong enough (`threshold`), in the order of the search. Who points gets that,
+    too, and so does everybody where little was found at all. Else what is likely to help is said.
     """
     found = first_of_exchanges(ranked)
     if is_asked:
